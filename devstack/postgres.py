@@ -44,7 +44,11 @@ SELECT format('ALTER %s %s OWNER TO {owner}', CASE relkind WHEN 'S' THEN 'SEQUEN
         AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')) \\gexec
 SELECT format('ALTER ROUTINE %s OWNER TO {owner}', oid::regprocedure)
     FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proowner <> '{owner}'::regrole \\gexec
+-- At no time may a running application change the audit log; the function exists once the tables do.
+BEGIN;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {application};
+SELECT 'SELECT protect_audit_log()' FROM pg_proc WHERE proname = 'protect_audit_log' \\gexec
+COMMIT;
 GRANT SELECT, USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA public TO {application};
 ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {application};

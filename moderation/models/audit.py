@@ -1,4 +1,8 @@
-"""Audit log: one row per action, written in the transaction of the action, never changed."""
+"""Audit log: one row per action, written in the transaction of the action, never changed.
+
+The database refuses changes (migration 0024): the application's role may only insert and read, and a trigger stops the
+owner of the tables too.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from chatstore.models.ids import NextId
 class AuditEntry(models.Model):
     """Action with its actor, time and subject. `actor` is empty for automatic actions.
 
+    guild_id: of the channel, or of all channels of the purge. chat_user_id: the one chat user whom the action concerns.
     ids: the affected messages, packed, for actions that may affect very many. request_id: of the request that acted, or
     that woke up the worker; empty for commands and for what a worker found by itself.
     """
@@ -27,6 +32,8 @@ class AuditEntry(models.Model):
         "moderation.Purge", null=True, on_delete=models.PROTECT, related_name="audit", db_index=False
     )
     channel_id = models.BigIntegerField(null=True)
+    guild_id = models.BigIntegerField(null=True)
+    chat_user_id = models.BigIntegerField(null=True)
     details = models.JSONField(default=dict)
     ids = models.BinaryField(null=True)
     request_id = models.CharField(max_length=64, default="", db_default="", blank=True)
@@ -41,6 +48,10 @@ class AuditEntry(models.Model):
             models.Index(fields=("purge", "id"), name="audit_by_purge", condition=Q(purge__isnull=False)),
             models.Index(fields=("actor", "id"), name="audit_by_actor", condition=Q(actor__isnull=False)),
             models.Index(fields=("channel_id", "id"), name="audit_by_channel", condition=Q(channel_id__isnull=False)),
+            models.Index(fields=("guild_id", "id"), name="audit_by_guild", condition=Q(guild_id__isnull=False)),
+            models.Index(
+                fields=("chat_user_id", "id"), name="audit_by_chat_user", condition=Q(chat_user_id__isnull=False)
+            ),
         )
 
     def __str__(self) -> str:

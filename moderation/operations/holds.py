@@ -88,7 +88,9 @@ def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
         _lock(shared=False)
         save_with_next_id(hold)
         details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
-        record_action("hold_placed", actor=actor, channel_id=hold.channel_id, details=details)
+        record_action(
+            "hold_placed", actor=actor, channel_id=hold.channel_id, chat_user_id=hold.author_id, details=details
+        )
     # Existing copies may expire within hours.
     request_automatic_run(RENEWAL_JOB, subject="")
     return hold
@@ -129,6 +131,7 @@ def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
                 "hold_lifted",
                 actor=actor,
                 channel_id=hold.channel_id,
+                chat_user_id=hold.author_id,
                 details={"hold": str(hold.pk), "reason": reason, **_names(hold)},
             )
             hold.refresh_from_db()

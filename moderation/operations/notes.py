@@ -53,7 +53,14 @@ def add_note(user_id: int, *, text: str, link: str, actor: User) -> Note:
         _set_link(note, link, actor)
     with transaction.atomic():
         save_with_next_id(note)
-        record_action("note_added", actor=actor, purge=note.purge, channel_id=note.channel_id, details=_details(note))
+        record_action(
+            "note_added",
+            actor=actor,
+            purge=note.purge,
+            channel_id=note.channel_id,
+            chat_user_id=note.user_id,
+            details=_details(note),
+        )
     return note
 
 
@@ -68,7 +75,13 @@ def delete_note(note_id: int, *, actor: User) -> Note:
             raise Forbidden(_("Only its author can delete a note."))
         details = _details(note)
         note.delete()
-        record_action("note_deleted", actor=actor, channel_id=note.channel_id, details=details)
+        record_action(
+            "note_deleted",
+            actor=actor,
+            channel_id=note.channel_id,
+            chat_user_id=note.user_id,
+            details=details,
+        )
     return note
 
 

@@ -45,6 +45,12 @@ def query(sql: str) -> list[tuple[object, ...]]:
         "ALTER TABLE moderation_auditentry ADD COLUMN another int",
         "DROP TABLE moderation_auditentry",
         "TRUNCATE moderation_auditentry",
+        "UPDATE moderation_auditentry SET action = action WHERE false",
+        "DELETE FROM moderation_auditentry WHERE false",
+        "INSERT INTO moderation_auditentry (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 2",
+        "SELECT 1 FROM moderation_auditentry LIMIT 1 FOR UPDATE",
+        "ALTER TABLE moderation_auditentry DISABLE TRIGGER audit_is_append_only",
+        "DROP TRIGGER audit_is_append_only ON moderation_auditentry",
     ],
 )
 def test_the_applications_role_in_postgres_is_refused(sql: str) -> None:

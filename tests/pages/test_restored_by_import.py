@@ -19,6 +19,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.undo.import_guard import RESTORED_BY_IMPORT
+from tests.changed_audit_log import change_audit_log
 from tests.conftest import make_user
 from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
 from tests.moderation.channels import choose, purge_now
@@ -132,8 +133,12 @@ def test_a_restore_without_a_recorded_requester_shows_it(
     purge: Purge = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:5])))
     assert purge.state == PurgeState.DONE
     restore(path)
-    AuditEntry.objects.filter(purge=purge, action=RESTORED_BY_IMPORT).update(
-        actor=None, details={"bucket": 1, "ids": 5}, ids=None
+    change_audit_log(
+        "UPDATE moderation_auditentry SET actor_id = NULL, ids = NULL, details = %s "
+        "WHERE (purge_id, action) = (%s, %s)",
+        '{"bucket": 1, "ids": 5}',
+        purge.pk,
+        RESTORED_BY_IMPORT,
     )
     shown = page(sign_in(mona), f"/purges/{purge.pk}/")
     assert f"5 messages were {CHIP}" in shown

@@ -16,6 +16,8 @@ from chatstore.models import Channel
 from chatstore.models.ids import NextId
 from chatstore.models.users import User
 from chatstore.operations.row_ids import guild_of_channel, retry_taken_ids
+from moderation.domain.filter_json import filter_from_json
+from moderation.domain.filters import authors_of
 from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, Step, Undo, UndoStep
 
 MAX_CHANNELS_AT_ONCE = 2_500
@@ -28,15 +30,22 @@ def record_action(
     actor: User | None,
     purge: Purge | None = None,
     channel_id: int | None = None,
+    chat_user_id: int | None = None,
     details: dict[str, Any] | None = None,
     ids: bytes | None = None,
 ) -> AuditEntry:
-    """Add an entry; must be called inside the action's own transaction. ids: packed."""
+    """Add an entry; must be called inside the action's own transaction.
+
+    chat_user_id: the one chat user whom the action concerns; that of the purge by default. ids: packed.
+    """
+    if chat_user_id is None and purge is not None:
+        chat_user_id = _only_author(purge)
     entry = AuditEntry(
         action=action,
         actor=actor,
         purge=purge,
         channel_id=channel_id,
+        chat_user_id=chat_user_id,
         details=details or {},
         ids=ids,
         request_id=get_guid() or "",
@@ -66,9 +75,9 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
     counts: columns to add up. Must be called with the purge's row locked. Returns whether there are no more channels.
     """
     entry, columns = AuditEntry._meta.db_table, ", ".join(counts)
-    guild = f"coalesce((SELECT guild_id FROM {Channel._meta.db_table} WHERE id = channel_id), 0)"
+    guild = f"(SELECT guild_id FROM {Channel._meta.db_table} WHERE id = channel_id)"
     # As `shard_of`, whose remainder is never negative.
-    shard = f"mod(mod({guild}, {SHARDS}) + {SHARDS}, {SHARDS})"
+    shard = f"mod(mod(coalesce({guild}, 0), {SHARDS}) + {SHARDS}, {SHARDS})"
     sums = ", ".join(f"'{name}', sum({name})" for name in counts)
     with connection.cursor() as cursor:
         # Not a join, for which Postgres may go through all entries for each step: it knows nothing yet of these rows.
@@ -78,19 +87,22 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
             f"UNION ALL SELECT channel_id, at, true, {', '.join('0' for _ in counts)} "
             f"FROM {entry} WHERE purge_id = %s AND action = %s), marked AS (SELECT *, "
             "max(at) FILTER (WHERE is_entry) OVER (PARTITION BY channel_id) AS recorded_at FROM step) "
-            f"INSERT INTO {entry} (id, action, at, request_id, purge_id, channel_id, details) "
-            f"SELECT next_id({shard}), %s, clock_timestamp(), %s, %s, channel_id, "
+            f"INSERT INTO {entry} (id, action, at, request_id, purge_id, channel_id, guild_id, chat_user_id, details) "
+            f"SELECT next_id({shard}), %s, clock_timestamp(), %s, %s, channel_id, {guild}, %s, "
             f"jsonb_build_object('steps', count(*), {sums}) "
             "FROM marked WHERE NOT is_entry AND at > coalesce(recorded_at, '-infinity') "
             "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
-            [purge.pk, purge.pk, action, action, get_guid() or "", purge.pk, MAX_CHANNELS_AT_ONCE],
+            [purge.pk, purge.pk, action, action, get_guid() or "", purge.pk, _only_author(purge), MAX_CHANNELS_AT_ONCE],
         )
         return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
 
 def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> None:
     """Insert a row with an id that carries the shard of its guild."""
-    new_id: Any = NextId(shard_of(_guild_of(row)))
+    guild_id = _guild_of(row)
+    if isinstance(row, AuditEntry):
+        row.guild_id = guild_id or None
+    new_id: Any = NextId(shard_of(guild_id))
     row.id = new_id
     retry_taken_ids(lambda: row.save(force_insert=True))
 
@@ -102,3 +114,10 @@ def _guild_of(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> int:
         return int(purge.guild_id)
     channel_id = getattr(row, "channel_id", None)
     return 0 if channel_id is None else guild_of_channel(channel_id)
+
+
+def _only_author(purge: Purge) -> int | None:
+    """Return the chat user whose messages a purge selects, if it is a single one."""
+    where = purge.selection.get("where")
+    authors = authors_of(filter_from_json(where)) if where else None
+    return next(iter(authors)) if authors is not None and len(authors) == 1 else None

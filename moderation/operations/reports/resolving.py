@@ -129,4 +129,11 @@ def _claim(case: ReportCase, actor: User) -> None:
 def _record(case: ReportCase, actor: User, *, action: str, purge: Purge | None = None, **details: str) -> None:
     # Ids as strings, because JavaScript numbers cannot represent them.
     named = {"report": str(case.pk), "message": str(case.message_id), **details}
-    record_action(action, actor=actor, purge=purge, channel_id=case.channel_id, details=named)
+    record_action(
+        action,
+        actor=actor,
+        purge=purge,
+        channel_id=case.channel_id,
+        chat_user_id=case.author_id,
+        details=named,
+    )

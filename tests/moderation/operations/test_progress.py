@@ -10,11 +10,12 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Purge
+from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.preview.purge_summary import active_seconds_of, progress_of, undo_progress_of
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.changed_audit_log import change_audit_log
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
@@ -36,7 +37,7 @@ def minutes_ago(minutes: float) -> dt.datetime:
 
 def note(purge: Purge, action: str, *, minutes: float) -> None:
     entry = record_action(action, actor=None, purge=purge)
-    AuditEntry.objects.filter(pk=entry.pk).update(at=minutes_ago(minutes))
+    change_audit_log("UPDATE moderation_auditentry SET at = %s WHERE id = %s", minutes_ago(minutes), entry.pk)
 
 
 @pytest.fixture
