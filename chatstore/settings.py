@@ -422,6 +422,11 @@ CELERY_BEAT_SCHEDULE = {
         # option: it silently drops Celery's own `expires`.
         "options": {"expire_seconds": BEAT_POLL_SECONDS},
     },
+    "link audit entries": {
+        "task": "moderation.tasks.link_audit_entries",
+        "schedule": BEAT_POLL_SECONDS,
+        "options": {"expire_seconds": BEAT_POLL_SECONDS},
+    },
     "poll due runs": {
         "task": "chatstore.tasks.poll_due_runs",
         "schedule": BEAT_POLL_SECONDS,
@@ -459,6 +464,8 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail["EMAIL_HOST_USER"] or "", _mail["EM
 EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.get("EMAIL_USE_TLS", False), _mail.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}")
+# File to which the nightly job appends the newest hash of the audit log; best on another machine.
+AUDIT_ANCHOR_PATH = environment.read_text("AUDIT_ANCHOR_PATH", "")
 # Token that a scraper of /metrics sends as "Authorization: Bearer …"; without it only operators have access.
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 

@@ -6,6 +6,7 @@ from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.jobs.definitions import Job, register_jobs
+from moderation.operations.access.audit_monitoring import check_audit_log, store_anchor
 from moderation.operations.erasure.execution import garbage_collect_erased
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
@@ -58,6 +59,14 @@ register_jobs(
         Schedule("0 8 * * *", "UTC"),
         max_attempts=2,
     ),
+    Job(
+        "audit_anchor",
+        store_anchor,
+        _("Audit anchor"),
+        _("Store the newest hash of the audit log outside of the database"),
+        Schedule("15 0 * * *", "UTC"),
+        max_attempts=3,
+    ),
 )
 
-register_checks(check_stuck_purges, check_raids)
+register_checks(check_stuck_purges, check_raids, check_audit_log)

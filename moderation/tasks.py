@@ -15,6 +15,7 @@ from django.db import transaction
 
 from chatstore.celery import app
 from chatstore.tasks import WakeupTask
+from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.erasure import execution
 from moderation.operations.preview import scan
 from moderation.operations.purging import scheduling, turns, worker
@@ -206,3 +207,9 @@ def poll_due_purges() -> None:
         invite_scan_worker()
     for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)
+
+
+@app.task
+def link_audit_entries() -> None:
+    """Link new entries of the audit log. One task at a time does; another one that runs beside it does nothing."""
+    link_entries()

@@ -13,7 +13,10 @@ from chatstore.local.secrets import read_or_make_secret
 
 
 def change_audit_log(sql: str, *params: object) -> None:
-    """Run a statement in a transaction of its own, without triggers; on an external server as the usual role."""
+    """Run a statement in a transaction of its own, without triggers; on an external server as the usual role.
+
+    Deleted entries do not wait for a link afterwards, so that other tests find the log complete.
+    """
     parameters = connection.get_connection_params()
     options = {key: parameters[key] for key in ("host", "port", "dbname", "user", "password") if key in parameters}
     if settings.LOCAL_POSTGRES:
@@ -22,3 +25,7 @@ def change_audit_log(sql: str, *params: object) -> None:
     with psycopg.connect(**options) as own:
         own.execute("SET session_replication_role = replica")
         own.execute(sql, params or None)
+        own.execute(
+            "DELETE FROM moderation_unlinkedentry "
+            "WHERE NOT EXISTS (SELECT FROM moderation_auditentry WHERE id = entry_id)"
+        )

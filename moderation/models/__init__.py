@@ -1,6 +1,6 @@
 """Moderation tables in Postgres: purges, scans, steps, undos, holds, erasures, notes, settings, the audit log."""
 
-from moderation.models.audit import AuditEntry
+from moderation.models.audit import AuditEntry, AuditLink, UnlinkedEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.notes import Note
@@ -14,6 +14,7 @@ from moderation.models.sums import PurgeDay, PurgePeriod
 
 __all__ = [
     "AuditEntry",
+    "AuditLink",
     "Erasure",
     "Hold",
     "ManifestBucket",
@@ -29,4 +30,5 @@ __all__ = [
     "Step",
     "Undo",
     "UndoStep",
+    "UnlinkedEntry",
 ]

@@ -56,3 +56,35 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class AuditLink(models.Model):
+    """Position of an entry in the hash chain (`moderation/domain/audit_chain.py`). Append-only, as the entries.
+
+    entry_id: not a foreign key, so that the link of a missing entry remains as evidence. Positions have no gaps.
+    """
+
+    position = models.BigIntegerField(primary_key=True)
+    entry_id = models.BigIntegerField(unique=True)
+    version = models.SmallIntegerField()
+    hash = models.BinaryField()
+    linked_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"link {self.position}"
+
+
+class UnlinkedEntry(models.Model):
+    """Entry that has no link yet. A trigger inserts the row together with the entry; the linker deletes it."""
+
+    entry_id = models.BigIntegerField(primary_key=True)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "unlinked entries"
+
+    def __str__(self) -> str:
+        return f"unlinked entry {self.entry_id}"

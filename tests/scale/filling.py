@@ -331,6 +331,16 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             f"JOIN numbered ON n = 1 + a::bigint * ({sizes.purges} - 1) / {sizes.audit_entries}"
         ),
     )
+    # Any hashes: nothing verifies them. The newest entries are not linked yet.
+    yield (
+        "audit links",
+        (
+            "INSERT INTO moderation_auditlink (position, entry_id, version, hash, linked_at) SELECT row_number() OVER "
+            "(ORDER BY id), id, 1, sha256(id::text::bytea), at FROM moderation_auditentry "
+            f"ORDER BY id LIMIT {sizes.audit_entries - 50}; DELETE FROM moderation_unlinkedentry "
+            "WHERE entry_id <= (SELECT max(entry_id) FROM moderation_auditlink)"
+        ),
+    )
     yield (
         "runs",
         (

@@ -30,6 +30,7 @@ GROWING = frozenset(
         "moderation_undo",
         "moderation_undostep",
         "moderation_auditentry",
+        "moderation_auditlink",
         "moderation_hold",
     }
 )

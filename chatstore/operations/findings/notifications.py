@@ -14,7 +14,7 @@ import logging
 import smtplib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -116,13 +116,19 @@ def _post(notification: Notification) -> None:
         "opened": [_describe(finding) for finding in notification.opened],
         "closed": [_describe(finding) for finding in notification.closed],
     }
+    post_to_webhook(body)
+    logger.info("findings notification accepted by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
+
+
+def post_to_webhook(body: Mapping[str, Any]) -> None:
+    """Send JSON to the webhook, which is set. Raises `OSError` if it was not accepted (any status but 2xx)."""
     request = urllib.request.Request(  # noqa: S310 - settings allow http and https only
         settings.FINDINGS_WEBHOOK_URL,
         data=json.dumps(body).encode(),
         headers={"Content-Type": "application/json", "User-Agent": "Chatstore"},
     )
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=WEBHOOK_TIMEOUT_SECONDS):
-        logger.info("findings notification accepted by %s", urlsplit(settings.FINDINGS_WEBHOOK_URL).hostname)
+        pass
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
