@@ -9,10 +9,9 @@ from django.contrib import admin
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy
 
 from chatstore.admin_lists import KeysetAdmin, search_columns
 from chatstore.domain.controls import show_hidden
@@ -22,55 +21,10 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge, RaidSettings
+from moderation.presentation.audit import AUDIT_ACTIONS, label_of
 
 MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
-
-AUDIT_ACTIONS: dict[str, Promise] = {
-    "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
-    "channel_purged": pgettext_lazy("action in the audit log", "Channel purged"),
-    "channel_restored": pgettext_lazy("action in the audit log", "Channel restored"),
-    "erase_approved": pgettext_lazy("action in the audit log", "Erasure approved"),
-    "erase_held": pgettext_lazy("action in the audit log", "Erasure blocked by a hold"),
-    "erase_rejected": pgettext_lazy("action in the audit log", "Erasure rejected"),
-    "erase_requested": pgettext_lazy("action in the audit log", "Erasure requested"),
-    "erase_started": pgettext_lazy("action in the audit log", "Erasure started"),
-    "erase_unreadable": pgettext_lazy("action in the audit log", "Copies made unreadable"),
-    "erased": pgettext_lazy("action in the audit log", "Copies erased from disk"),
-    "filter_deleted": pgettext_lazy("action in the audit log", "Filter deleted"),
-    "filter_saved": pgettext_lazy("action in the audit log", "Filter saved"),
-    "hold_lifted": pgettext_lazy("action in the audit log", "Hold lifted"),
-    "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
-    "note_added": pgettext_lazy("action in the audit log", "Note added"),
-    "note_deleted": pgettext_lazy("action in the audit log", "Note deleted"),
-    "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
-    "purge_cancel_requested": pgettext_lazy("action in the audit log", "Cancellation requested"),
-    "purge_cancelled": pgettext_lazy("action in the audit log", "Purge cancelled"),
-    "purge_channel_excluded": pgettext_lazy("action in the audit log", "Channel excluded"),
-    "purge_confirmed": pgettext_lazy("action in the audit log", "Purge confirmed"),
-    "purge_drafted": pgettext_lazy("action in the audit log", "Purge drafted"),
-    "purge_finish_requested": pgettext_lazy("action in the audit log", "Deletion of the rest requested"),
-    "purge_finished": pgettext_lazy("action in the audit log", "Purge finished"),
-    "purge_messages_excluded": pgettext_lazy("action in the audit log", "Messages excluded"),
-    "purge_messages_included": pgettext_lazy("action in the audit log", "Messages included"),
-    "purge_paused": pgettext_lazy("action in the audit log", "Purge paused"),
-    "purge_resumed": pgettext_lazy("action in the audit log", "Purge resumed"),
-    "purge_retry_requested": pgettext_lazy("action in the audit log", "Retry requested"),
-    "report_claimed": pgettext_lazy("action in the audit log", "Report claimed"),
-    "report_released": pgettext_lazy("action in the audit log", "Claim of a report released"),
-    "report_resolved": pgettext_lazy("action in the audit log", "Report resolved"),
-    "raid_dismissed": pgettext_lazy("action in the audit log", "Report of a raid dismissed"),
-    "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
-    "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
-    "sign_in_failed": pgettext_lazy("action in the audit log", "Sign-in failed"),
-    "signed_in": pgettext_lazy("action in the audit log", "Signed in"),
-    "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
-    "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
-    "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),
-    "undo_finished": pgettext_lazy("action in the audit log", "Undo finished"),
-    "undo_requested": pgettext_lazy("action in the audit log", "Undo requested"),
-}
-"""Labels of the actions. One without a label is shown as it is recorded."""
 
 
 class ReadOnly(KeysetAdmin):
@@ -159,7 +113,7 @@ class AuditEntryAdmin(ReadOnly):
     @admin.display(description=gettext_lazy("Action"), ordering="action")
     def action_label(self, entry: AuditEntry) -> str:
         """Return the label of the action."""
-        return str(AUDIT_ACTIONS.get(entry.action) or entry.action.replace("_", " ").capitalize())
+        return label_of(entry.action)
 
     @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
     def purge_link(self, entry: AuditEntry) -> str | None:

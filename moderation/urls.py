@@ -4,6 +4,7 @@ from django.urls import URLPattern, path, register_converter
 
 from moderation.forms import BucketConverter, SnowflakeConverter
 from moderation.views import (
+    audit,
     channel_health,
     channel_table,
     chat_user,
@@ -82,6 +83,10 @@ urlpatterns: list[URLPattern] = [
     path("purges/<snowflake:purge_id>/<slug:action>/", purges.purge_control, name="purge_control"),
     path("raids/<snowflake:channel_id>/", raids.raid, name="raid"),
     path("raids/<snowflake:channel_id>/dismiss/", raids.raid_dismiss, name="raid_dismiss"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit/export.csv", audit.audit_csv, name="audit_csv"),
+    path("audit/export.json", audit.audit_json, name="audit_json"),
+    path("audit/<snowflake:entry_id>/", audit.audit_entry, name="audit_entry"),
     path("holds/", holds.holds, name="holds"),
     path("holds/<snowflake:hold_id>/lift/", holds.hold_lift, name="hold_lift"),
     path("reports/", reports.reports, name="reports"),

@@ -1,11 +1,11 @@
-"""Every action that the audit log records has a label in the admin."""
+"""Every action that the audit log records has a label."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from moderation.admin import AUDIT_ACTIONS
+from moderation.presentation.audit import AUDIT_ACTIONS
 
 pytestmark = pytest.mark.unit
 

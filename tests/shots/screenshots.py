@@ -180,6 +180,10 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
     yield Shot("home-admin", "ada", "/")
+    yield Shot("audit", "ada", "/audit/")
+    yield Shot("audit-purge", "ada", f"/audit/?purge={scene.done.pk}")
+    confirmed = scene.done.audit.filter(action="purge_confirmed").latest("id")
+    yield Shot("audit-entry", "ada", f"/audit/{confirmed.pk}/")
     yield Shot("message-erased", "mona", f"/channels/{scene.erased.selection['channels'][0]}/{scene.erased_message}/")
 
 

@@ -1,0 +1,182 @@
+"""The audit log as pages and exports list it: filtered, newest first, read by key.
+
+Every filter has an index that ends with the id, or restricts the id itself (dates).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from chatstore.domain.errors import NotFound
+from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
+from chatstore.domain.snowflakes import unix_ms
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from chatstore.operations.rights import require
+from moderation.models import AuditEntry, AuditLink
+from moderation.operations.access.audit import record_action
+from moderation.operations.access.visibility import Actor
+from moderation.operations.lookup.purge_index import find_parts
+
+VIEW_AUDIT = "moderation.view_auditentry"
+
+ENTRIES_PER_PAGE = 50
+ENTRIES_PER_READ = 1_000
+"""Entries that an export reads at a time."""
+
+MAX_ACCOUNTS = 500
+"""Accounts that the page offers to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Filters, all of which apply. since: inclusive. until: exclusive.
+
+    message: (channel, message): what concerns it, and the purges that included it.
+    """
+
+    person: int | None = None
+    action: str = ""
+    guild_ids: Sequence[int] | None = None
+    channel_id: int | None = None
+    chat_user_id: int | None = None
+    purge_id: int | None = None
+    message: tuple[int, int] | None = None
+    since: dt.datetime | None = None
+    until: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
+
+    is_page_of_purge: whether its purge has a page; the rewrite of a bucket has none.
+    """
+
+    entry: AuditEntry
+    channel: Channel | None
+    guild: Guild | None
+    chat_user: ChatUser | None
+    is_page_of_purge: bool
+    link: AuditLink | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Entries, newest first. older: the id below which the next page begins; None on the last one."""
+
+    entries: Sequence[ListedEntry]
+    older: int | None
+
+
+def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -> AuditPage:
+    """Return a page. Raises `Forbidden`."""
+    require(user, VIEW_AUDIT)
+    rows = _rows_of(query)
+    found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
+    shown = found[:ENTRIES_PER_PAGE]
+    return AuditPage(_with_names(shown), shown[-1].pk if len(found) > len(shown) else None)
+
+
+def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) -> Iterator[ListedEntry]:
+    """Return all entries with their links, read while they are consumed; record the export.
+
+    chosen: the filters as typed. Raises `Forbidden` at once.
+    """
+    require(actor, VIEW_AUDIT)
+    rows = _rows_of(query)
+    record_action("audit_exported", actor=actor, details={"filters": chosen})
+    return _iterate(rows)
+
+
+def entry_for(user: Actor, entry_id: int) -> ListedEntry:
+    """Return an entry with its link. Raises `Forbidden`, `NotFound`."""
+    require(user, VIEW_AUDIT)
+    entry = _rows().filter(pk=entry_id).first()
+    if entry is None:
+        raise NotFound(_("There is no audit entry %(id)s.", id=str(entry_id)))
+    return _with_names([entry], with_links=True)[0]
+
+
+def account_named(username: str) -> User | None:
+    """Return the staff account with a user name."""
+    return User.objects.filter(username=username).first()
+
+
+def account_names() -> list[str]:
+    """Return the first user names, to choose from."""
+    return list(User.objects.order_by("username").values_list("username", flat=True)[:MAX_ACCOUNTS])
+
+
+def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
+    before = rows
+    while found := list(before[:ENTRIES_PER_READ]):
+        yield from _with_names(found, with_links=True)
+        before = rows.filter(pk__lt=found[-1].pk)
+
+
+def _rows() -> QuerySet[AuditEntry]:
+    # The ids may take megabytes.
+    rows = AuditEntry.objects.select_related("actor").defer("ids").order_by("-id")
+    return rows.annotate(is_rewrite=F("purge__is_rewrite"))
+
+
+def _rows_of(query: AuditQuery) -> QuerySet[AuditEntry]:
+    rows = _rows()
+    named = {
+        "actor_id": query.person,
+        "action": query.action or None,
+        "guild_id__in": query.guild_ids,
+        "channel_id": query.channel_id,
+        "chat_user_id": query.chat_user_id,
+        "purge_id": query.purge_id,
+        "pk__gte": None if query.since is None else _first_id_at(query.since),
+        "pk__lt": None if query.until is None else _first_id_at(query.until),
+    }
+    rows = rows.filter(**{name: value for name, value in named.items() if value is not None})
+    return rows if query.message is None else rows.filter(_concerns(*query.message))
+
+
+def _concerns(channel_id: int, message_id: int) -> Q:
+    """Match entries about a message, and those of the purges that included it, but for their other channels."""
+    purges = {part.purge.pk for part in find_parts(message_id, channel_id=channel_id)}
+    here = Q(channel_id=channel_id)
+    about = here & Q(details__message=str(message_id))
+    return about | (Q(purge_id__in=purges) & (here | Q(channel_id=None))) if purges else about
+
+
+def _first_id_at(time: dt.datetime) -> int:
+    return encode_row_id(max(EPOCH_MS, unix_ms(time)), shard=0, sequence=0)
+
+
+def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
+    """Add names and links, with one statement for each kind."""
+    channels = _by_id(Channel.objects.select_related("guild"), [entry.channel_id for entry in entries])
+    users = _by_id(ChatUser.objects.all(), [entry.chat_user_id for entry in entries])
+    guilds = _by_id(Guild.objects.all(), [entry.guild_id for entry in entries])
+    links: dict[int, AuditLink] = {}
+    if with_links:
+        found = AuditLink.objects.filter(entry_id__in=[entry.pk for entry in entries])
+        links = {link.entry_id: link for link in found}
+    return [
+        ListedEntry(
+            entry,
+            channel=channels.get(entry.channel_id),
+            guild=guilds.get(entry.guild_id),
+            chat_user=users.get(entry.chat_user_id),
+            is_page_of_purge=getattr(entry, "is_rewrite", None) is False,
+            link=links.get(entry.pk),
+        )
+        for entry in entries
+    ]
+
+
+def _by_id(rows: QuerySet[Any], ids: Sequence[int | None]) -> dict[int | None, Any]:
+    wanted = {one for one in ids if one is not None}
+    return {row.pk: row for row in rows.filter(pk__in=wanted)} if wanted else {}

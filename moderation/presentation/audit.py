@@ -1,0 +1,174 @@
+"""The audit log in words: labels of the actions, and of what their details say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from chatstore.domain.texts import from_json
+from moderation.presentation.formats import format_number
+from moderation.presentation.texts import translate
+
+AUDIT_ACTIONS: dict[str, Promise] = {
+    "account_added": pgettext_lazy("action in the audit log", "Account added"),
+    "account_changed": pgettext_lazy("action in the audit log", "Account changed"),
+    "audit_exported": pgettext_lazy("action in the audit log", "Audit log exported"),
+    "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
+    "channel_purged": pgettext_lazy("action in the audit log", "Channel purged"),
+    "channel_restored": pgettext_lazy("action in the audit log", "Channel restored"),
+    "copies_read": pgettext_lazy("action in the audit log", "Messages of a purge read"),
+    "copy_read": pgettext_lazy("action in the audit log", "Deleted message read"),
+    "erase_approved": pgettext_lazy("action in the audit log", "Erasure approved"),
+    "erase_held": pgettext_lazy("action in the audit log", "Erasure blocked by a hold"),
+    "erase_rejected": pgettext_lazy("action in the audit log", "Erasure rejected"),
+    "erase_requested": pgettext_lazy("action in the audit log", "Erasure requested"),
+    "erase_started": pgettext_lazy("action in the audit log", "Erasure started"),
+    "erase_unreadable": pgettext_lazy("action in the audit log", "Copies made unreadable"),
+    "erased": pgettext_lazy("action in the audit log", "Copies erased from disk"),
+    "finding_acknowledged": pgettext_lazy("action in the audit log", "Finding acknowledged"),
+    "filter_deleted": pgettext_lazy("action in the audit log", "Filter deleted"),
+    "filter_saved": pgettext_lazy("action in the audit log", "Filter saved"),
+    "group_added": pgettext_lazy("action in the audit log", "Group added"),
+    "group_changed": pgettext_lazy("action in the audit log", "Group changed"),
+    "group_deleted": pgettext_lazy("action in the audit log", "Group deleted"),
+    "hold_lifted": pgettext_lazy("action in the audit log", "Hold lifted"),
+    "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
+    "note_added": pgettext_lazy("action in the audit log", "Note added"),
+    "note_deleted": pgettext_lazy("action in the audit log", "Note deleted"),
+    "messages_imported": pgettext_lazy("action in the audit log", "Messages imported"),
+    "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
+    "preview_expired": pgettext_lazy("action in the audit log", "Preview expired"),
+    "purge_cancel_requested": pgettext_lazy("action in the audit log", "Cancellation requested"),
+    "purge_cancelled": pgettext_lazy("action in the audit log", "Purge cancelled"),
+    "purge_channel_excluded": pgettext_lazy("action in the audit log", "Channel excluded"),
+    "purge_confirmed": pgettext_lazy("action in the audit log", "Purge confirmed"),
+    "purge_drafted": pgettext_lazy("action in the audit log", "Purge drafted"),
+    "purge_finish_requested": pgettext_lazy("action in the audit log", "Deletion of the rest requested"),
+    "purge_finished": pgettext_lazy("action in the audit log", "Purge finished"),
+    "purge_messages_excluded": pgettext_lazy("action in the audit log", "Messages excluded"),
+    "purge_messages_included": pgettext_lazy("action in the audit log", "Messages included"),
+    "purge_paused": pgettext_lazy("action in the audit log", "Purge paused"),
+    "purge_resumed": pgettext_lazy("action in the audit log", "Purge resumed"),
+    "purge_retry_requested": pgettext_lazy("action in the audit log", "Retry requested"),
+    "report_claimed": pgettext_lazy("action in the audit log", "Report claimed"),
+    "report_released": pgettext_lazy("action in the audit log", "Claim of a report released"),
+    "report_resolved": pgettext_lazy("action in the audit log", "Report resolved"),
+    "raid_dismissed": pgettext_lazy("action in the audit log", "Report of a raid dismissed"),
+    "raid_settings_added": pgettext_lazy("action in the audit log", "Raid settings added"),
+    "raid_settings_changed": pgettext_lazy("action in the audit log", "Raid settings changed"),
+    "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
+    "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
+    "run_requested": pgettext_lazy("action in the audit log", "Maintenance run requested"),
+    "run_stopped": pgettext_lazy("action in the audit log", "Maintenance run stopped"),
+    "schedule_changed": pgettext_lazy("action in the audit log", "Schedule changed"),
+    "sign_in_failed": pgettext_lazy("action in the audit log", "Sign-in failed"),
+    "signed_in": pgettext_lazy("action in the audit log", "Signed in"),
+    "step_failed": pgettext_lazy("action in the audit log", "Step failed"),
+    "step_held": pgettext_lazy("action in the audit log", "Step kept by a hold"),
+    "undo_expired": pgettext_lazy("action in the audit log", "Undo expired"),
+    "undo_finished": pgettext_lazy("action in the audit log", "Undo finished"),
+    "undo_requested": pgettext_lazy("action in the audit log", "Undo requested"),
+}
+"""Labels of the actions. One without a label is shown as it is recorded."""
+
+
+_FACTS: dict[str, Promise] = {
+    "reason": gettext_lazy("Reason"),
+    "text": gettext_lazy("Text"),
+    "name": gettext_lazy("Name"),
+    "summary": gettext_lazy("Summary"),
+    "job": gettext_lazy("Job"),
+    "before": gettext_lazy("Before"),
+    "after": gettext_lazy("After"),
+    "fields": gettext_lazy("Changed"),
+    "groups": gettext_lazy("Groups"),
+    "filters": gettext_lazy("Filters"),
+    "account": gettext_lazy("Account"),
+    "address": gettext_lazy("Address"),
+    "was": gettext_lazy("State before"),
+    "outcome": gettext_lazy("Outcome"),
+    "resolution": gettext_lazy("Resolution"),
+    "is_shared": gettext_lazy("Shared"),
+    "manifest": gettext_lazy("Messages selected"),
+    "messages": gettext_lazy("Messages"),
+    "requested": gettext_lazy("Requested"),
+    "deleted": gettext_lazy("Deleted"),
+    "restored": gettext_lazy("Restored"),
+    "already_gone": gettext_lazy("Already gone"),
+    "already_live": gettext_lazy("Already present"),
+    "withdrawn": gettext_lazy("Withdrawn by the author"),
+    "still_purged": gettext_lazy("Still purged"),
+    "no_copy": gettext_lazy("No copy"),
+    "held": gettext_lazy("Held"),
+    "failed": gettext_lazy("Failed"),
+    "left": gettext_lazy("Left"),
+    "steps": gettext_lazy("Steps"),
+    "ids": gettext_lazy("Messages"),
+}
+"""What details say that a line of the list shows, in its order, by key."""
+
+_OTHER_FACTS: dict[str, Promise] = {
+    "author": gettext_lazy("User"),
+    "bucket": gettext_lazy("Bucket"),
+    "finding": gettext_lazy("Finding"),
+    "repeated": gettext_lazy("Repeats run"),
+    "run": gettext_lazy("Run"),
+    "subject": gettext_lazy("Subject"),
+    "channel": gettext_lazy("Channel"),
+    "erasure": gettext_lazy("Erasure"),
+    "hold": gettext_lazy("Hold"),
+    "import": gettext_lazy("Import"),
+    "manifest_hash": gettext_lazy("Manifest hash"),
+    "message": gettext_lazy("Message"),
+    "note": gettext_lazy("Note"),
+    "ordinal": gettext_lazy("Step"),
+    "report": gettext_lazy("Report"),
+    "selection": gettext_lazy("Selection"),
+    "strategy": gettext_lazy("Strategy"),
+    "user": gettext_lazy("User"),
+}
+"""Names of what only the page of an entry shows."""
+
+
+def label_of(action: str) -> str:
+    """Return the words for an action; one without is shown as it is recorded."""
+    return str(AUDIT_ACTIONS.get(action) or action.replace("_", " ").capitalize())
+
+
+def facts_in_short(details: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the label and the value of what a line shows. Counts of 0 are left out."""
+    return [
+        (str(label), format_fact(details[key]))
+        for key, label in _FACTS.items()
+        if details.get(key) not in (None, 0, "", False)
+    ]
+
+
+def all_facts(details: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the label and the value of everything that an entry recorded."""
+    names = _FACTS | _OTHER_FACTS
+    return [
+        (str(names.get(key) or key.replace("_", " ").capitalize()), format_fact(value))
+        for key, value in details.items()
+    ]
+
+
+def format_fact(value: Any) -> str:
+    """Return a value of the details as text."""
+    match value:
+        case bool():
+            return _("yes") if value else _("no")
+        case int():
+            return format_number(value)
+        case None:
+            return "–"
+        case str():
+            return translate(value)
+        case _:
+            text = from_json(value)
+            return translate(text) if isinstance(text, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,12 @@
+"""Template tags of the audit log."""
+
+from __future__ import annotations
+
+from django import template
+
+from moderation.presentation.audit import facts_in_short, label_of
+
+register = template.Library()
+
+register.filter("action_label", label_of)
+register.filter("facts_in_short", facts_in_short)

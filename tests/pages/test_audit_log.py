@@ -1,0 +1,179 @@
+"""The page of the audit log: filters, pages by key, an entry in words, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import secrets
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from moderation.models import AuditEntry, Purge
+from moderation.operations.access.audit import record_action
+from moderation.operations.access.audit_chain import link_entries
+from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.lookup.audit_log import ENTRIES_PER_PAGE
+from tests.moderation.channels import choose, everything, make_channel, old_ids, preview, purge_now, write
+from tests.plans import explain
+
+SignIn = Callable[[User], Client]
+
+
+def page(client: Client, query: str = "") -> str:
+    response = client.get(f"/audit/?{query}")
+    assert response.status_code == 200, response.content
+    return response.content.decode()
+
+
+def listed(client: Client, query: str) -> list[int]:
+    return [int(pk) for pk in re.findall(r'class="audit-action" href="/audit/(\d+)/"', page(client, query))]
+
+
+@pytest.fixture
+def client(ada: User, sign_in: SignIn) -> Client:
+    return sign_in(ada)
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel with a guild of its own."""
+    made = make_channel()
+    made.guild = Guild.objects.create(pk=secrets.randbits(60), name=f"Guild {secrets.token_hex(4)}")
+    made.save()
+    return made
+
+
+@pytest.fixture
+def held(channel: Channel, lena: User) -> AuditEntry:
+    """Lena has placed a hold on a user's messages in the channel."""
+    user = ChatUser.objects.create(pk=secrets.randbits(60), name="=victor<b>")
+    requested = HoldRequest(str(user.pk), str(channel.pk), "")
+    hold = place_hold(requested, reason="<i>police</i> case 71", actor=lena)
+    return AuditEntry.objects.get(details__hold=str(hold.pk), action="hold_placed")
+
+
+def test_an_entry_is_listed_in_words_with_links(client: Client, channel: Channel, held: AuditEntry, lena: User) -> None:
+    shown = page(client, f"channel={channel.pk}")
+    assert "Hold placed" in shown
+    assert lena.get_username() in shown
+    assert "&lt;i&gt;police&lt;/i&gt; case 71" in shown
+    assert f'href="/channels/{channel.pk}/"' in shown
+    assert f"({channel.guild})" in shown
+    assert f'href="/users/{held.chat_user_id}/"' in shown
+    assert "=victor&lt;b&gt;" in shown
+
+
+def test_each_filter_finds_the_entry_and_no_others(
+    client: Client, channel: Channel, held: AuditEntry, lena: User
+) -> None:
+    record_action("hold_lifted", actor=None)
+    day = f"{held.at:%Y-%m-%d}"
+    for query in (
+        f"person={lena.get_username()}",
+        f"channel={channel.pk}",
+        f"server={quote(str(channel.guild))}",
+        f"server={channel.guild_id}",
+        f"user={held.chat_user_id}",
+        f"person={lena.get_username()}&action=hold_placed&since={day}&until={day}",
+    ):
+        assert listed(client, query) == [held.pk], query
+    assert held.pk in listed(client, "action=hold_placed")
+    assert not listed(client, f"channel={channel.pk}&action=hold_lifted")
+    assert not listed(client, f"channel={channel.pk}&until=2026-01-01")
+    assert "No entries match these filters" in page(client, f"channel={channel.pk}&action=hold_lifted")
+
+
+def test_the_entries_of_a_purge_and_of_a_message_in_it_are_one_click_away(client: Client, mona: User) -> None:
+    channel = make_channel()
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    other: Purge = preview(mona, choose(channel.pk, message_ids=(ids[0],)))
+    actions = ["purge_finished", "channel_purged", "purge_confirmed", "purge_drafted"]
+    of_purge = listed(client, f"purge={purge.pk}")
+    assert sorted(AuditEntry.objects.filter(pk__in=of_purge).values_list("action", flat=True)) == sorted(actions)
+    message_page = client.get(f"/channels/{channel.pk}/{ids[3]}/").content.decode()
+    link = f"/audit/?channel={channel.pk}&amp;message={ids[3]}"
+    assert link in message_page
+    of_message = listed(client, f"channel={channel.pk}&message={ids[3]}")
+    assert of_message == of_purge
+    assert not set(of_message) & set(listed(client, f"purge={other.pk}"))
+
+
+def test_a_name_leads_to_what_the_person_did_this_month(client: Client, held: AuditEntry, lena: User) -> None:
+    shown = page(client, f"person={lena.get_username()}")
+    month = f"{held.at:%Y-%m}-01"
+    link = f"/audit/?person={lena.get_username()}&amp;since={month}"
+    assert link in shown
+    assert listed(client, link.partition("?")[2].replace("&amp;", "&")) == [held.pk]
+
+
+def test_older_entries_follow_by_key(client: Client, lena: User) -> None:
+    made = [record_action("hold_placed", actor=lena).pk for _ in range(ENTRIES_PER_PAGE + 3)]
+    query = f"person={lena.get_username()}"
+    first = page(client, query)
+    assert listed(client, query) == made[: -ENTRIES_PER_PAGE - 1 : -1]
+    older = re.search(r'href="\?([^"]*before=\d+[^"]*)"', first)
+    assert older
+    assert listed(client, older[1].replace("&amp;", "&")) == made[2::-1]
+    for one in explain(lambda: client.get(f"/audit/?{query}")):
+        assert "count(*) as" not in one.sql.lower().partition("from")[0] or "unlinkedentry" in one.sql
+        assert "OFFSET" not in one.sql
+
+
+def test_an_entry_shows_its_place_in_the_chain(client: Client, held: AuditEntry) -> None:
+    url = f"/audit/{held.pk}/"
+    assert "Not linked yet" in client.get(url).content.decode()
+    while link_entries():
+        pass
+    shown = client.get(url).content.decode()
+    assert "Not linked yet" not in shown
+    assert "Position in the hash chain" in shown
+    assert f'data-copy-id="{held.pk}"' in shown
+    assert re.search(r'data-copy-id="[0-9a-f]{64}"', shown)
+
+
+def test_the_exports_have_the_same_entries(client: Client, channel: Channel, held: AuditEntry) -> None:
+    while link_entries():
+        pass
+    text = client.get(f"/audit/export.csv?channel={channel.pk}").getvalue().decode()
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (row["id"], row["action"], row["user"]) == (str(held.pk), "hold_placed", "'=victor<b>")
+    assert json.loads(row["details"]) == held.details
+    assert int(row["position"]) > 0
+    (entry,) = json.loads(client.get(f"/audit/export.json?channel={channel.pk}").getvalue())
+    assert (entry["id"], entry["user"], entry["details"]) == (str(held.pk), "=victor<b>", held.details)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "person=nobody-of-this-name",
+        "action=nothing",
+        "channel=general",
+        "user=1e3",
+        "purge=-",
+        "since=yesterday",
+        "until=99999-01-01",
+        "since=0001-01-01",
+        "message=7",
+        "before=x",
+        "server=%00",
+    ],
+)
+def test_invalid_filters_are_explained(query: str, client: Client) -> None:
+    for url in ("/audit/", "/audit/export.csv", "/audit/export.json"):
+        if "before" in query and "export" in url:
+            continue
+        assert client.get(f"{url}?{query}").status_code == 400
+
+
+def test_an_unknown_entry_is_not_found(client: Client) -> None:
+    assert client.get("/audit/7/").status_code == 404
