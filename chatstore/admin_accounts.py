@@ -20,6 +20,7 @@ from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from chatstore.admin_log import RecordedAdmin
 from chatstore.models.users import User
 
 # Registered again below, with Unfold's forms.
@@ -40,7 +41,7 @@ _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
 
 @admin.register(User)
-class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
+class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
     """Staff accounts. They are deactivated, never deleted: purges and the audit log name them."""
 
     form = UserChangeForm
@@ -87,7 +88,7 @@ class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
 
 
 @admin.register(Group)
-class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
+class GroupAdmin(RecordedAdmin, StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
     """Roles: moderators, leads, operators, admins."""
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chatstore.admin_lists import KeysetAdmin, search_columns
+from chatstore.admin_log import RecordedAdmin, register_recorder
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
@@ -21,10 +22,14 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge, RaidSettings
+from moderation.operations.access.admin_changes import record_admin_change
 from moderation.presentation.audit import AUDIT_ACTIONS, label_of
 
 MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
+
+
+register_recorder(record_admin_change)
 
 
 class ReadOnly(KeysetAdmin):
@@ -139,7 +144,7 @@ class AuditEntryAdmin(ReadOnly):
 
 
 @admin.register(RaidSettings)
-class RaidSettingsAdmin(KeysetAdmin):
+class RaidSettingsAdmin(RecordedAdmin, KeysetAdmin):
     """When a guild's channels count as raided. A guild without a row has the defaults."""
 
     list_display = ("guild", "is_enabled", "messages_per_minute", "accounts")

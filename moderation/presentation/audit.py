@@ -40,6 +40,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "hold_placed": pgettext_lazy("action in the audit log", "Hold placed"),
     "note_added": pgettext_lazy("action in the audit log", "Note added"),
     "note_deleted": pgettext_lazy("action in the audit log", "Note deleted"),
+    "import_started": pgettext_lazy("action in the audit log", "Import started"),
     "messages_imported": pgettext_lazy("action in the audit log", "Messages imported"),
     "preview_discarded": pgettext_lazy("action in the audit log", "Preview discarded"),
     "preview_expired": pgettext_lazy("action in the audit log", "Preview expired"),
@@ -107,6 +108,10 @@ _FACTS: dict[str, Promise] = {
     "held": gettext_lazy("Held"),
     "failed": gettext_lazy("Failed"),
     "left": gettext_lazy("Left"),
+    "channels": gettext_lazy("Channels"),
+    "written": gettext_lazy("Written"),
+    "updated": gettext_lazy("Updated"),
+    "rejected": gettext_lazy("Rejected"),
     "steps": gettext_lazy("Steps"),
     "ids": gettext_lazy("Messages"),
 }
@@ -145,7 +150,7 @@ def facts_in_short(details: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (str(label), format_fact(details[key]))
         for key, label in _FACTS.items()
-        if details.get(key) not in (None, 0, "", False)
+        if details.get(key) not in (None, 0, "", False, [])
     ]
 
 
@@ -169,6 +174,11 @@ def format_fact(value: Any) -> str:
             return "–"
         case str():
             return translate(value)
+        case list() if all(isinstance(part, str) for part in value):
+            return ", ".join(value) or "–"
+        case {"template": _template, **_others}:
+            return translate(from_json(value))
+        case dict() if all(isinstance(part, str | bool | list) for part in value.values()):
+            return " · ".join(f"{name} {format_fact(part)}" for name, part in value.items())
         case _:
-            text = from_json(value)
-            return translate(text) if isinstance(text, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            return json.dumps(value, ensure_ascii=False, sort_keys=True)

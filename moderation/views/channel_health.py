@@ -16,10 +16,10 @@ from chatstore.operations.health.channel_health import (
     read_channel_health,
     with_repair_history,
 )
-from chatstore.operations.jobs.runs import request_run
 from chatstore.operations.monitoring.console import runs_for_subject
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
 from chatstore.tasks import enqueue_run_on_commit
+from moderation.operations.access.maintenance_acts import request_run
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.buckets.actions import offers_for, run_bucket_action
 from moderation.operations.buckets.charts import chart_of_channel

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
 from chatstore.operations.health.cluster_health import read_cluster_health
-from chatstore.operations.jobs.runs import request_run
 from chatstore.operations.monitoring.console import JobView, describe_job, open_runs
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
 from chatstore.tasks import enqueue_run_on_commit
+from moderation.operations.access.maintenance_acts import request_run
 from moderation.operations.buckets.charts import chart_of_worst
 from moderation.views.findings import list_findings
 from moderation.views.polling import render_live

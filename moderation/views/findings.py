@@ -13,12 +13,14 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
-from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, WRONG_SUMS, acknowledge_finding
+from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, WRONG_SUMS
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, findings_for
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
+from moderation.operations.access.audit_monitoring import CHANGEABLE_AUDIT_LOG, UNLINKED_ENTRIES
+from moderation.operations.access.maintenance_acts import acknowledge_finding
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.operations.raids.detection import RAID
 from moderation.views.session import actor_of
@@ -74,6 +76,8 @@ def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noq
             return reverse("maintenance"), gettext("Open maintenance")
         if kind == RAID:
             return _link_of_raid(int(subject), user)
+        if kind in (UNLINKED_ENTRIES, CHANGEABLE_AUDIT_LOG) and user.has_perm("moderation.view_auditentry"):
+            return reverse("audit"), gettext("Open audit log")
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link

@@ -17,12 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
 from chatstore.domain.schedules import Schedule
-from chatstore.operations.jobs.definitions import list_jobs, set_schedule
-from chatstore.operations.jobs.runs import repeat_run, stop_run
+from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring import console
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
 from chatstore.tasks import enqueue_run_on_commit
 from moderation.forms import read_cursor
+from moderation.operations.access.maintenance_acts import repeat_run, request_run_now, set_schedule, stop_run
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
@@ -137,7 +137,7 @@ def run_again(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_required(MAINTAIN, raise_exception=True)
 def job_run(request: HttpRequest, name: str) -> HttpResponse:
     """Request a run now; the schedule is not affected."""
-    run = console.request_run_now(name, actor=actor_of(request))
+    run = request_run_now(name, actor=actor_of(request))
     enqueue_run_on_commit(run.pk)
     return redirect("run", run.pk)
 

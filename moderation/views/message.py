@@ -18,6 +18,7 @@ from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision
 from moderation.models import Erasure
+from moderation.operations.access.reads import record_message_read
 from moderation.operations.access.visibility import Actor, name_of
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
@@ -134,6 +135,8 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     # A message that its author withdrew is not shown, even if a purge kept a copy.
     shows_copy = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
     content = history.live or (quarantined_copy(user, history) if shows_copy else None)
+    if content is not None and history.live is None:
+        record_message_read(user, channel_id=channel_id, message_id=message_id, author_id=content.author_id)
     opened = open_timeline(channel_id, around=message_id, limit=around)
     others = [other for other in opened.messages if other.message_id != message_id]
     shown = sorted([*others, *([content] if content else [])], key=lambda one: one.message_id)

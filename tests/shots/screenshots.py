@@ -182,8 +182,7 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("home-admin", "ada", "/")
     yield Shot("audit", "ada", "/audit/")
     yield Shot("audit-purge", "ada", f"/audit/?purge={scene.done.pk}")
-    confirmed = scene.done.audit.filter(action="purge_confirmed").latest("id")
-    yield Shot("audit-entry", "ada", f"/audit/{confirmed.pk}/")
+    yield Shot("audit-entry", "ada", f"/audit/?purge={scene.done.pk}&action=purge_confirmed", clicks=".audit-action")
     yield Shot("message-erased", "mona", f"/channels/{scene.erased.selection['channels'][0]}/{scene.erased_message}/")
 
 

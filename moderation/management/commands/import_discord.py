@@ -22,6 +22,7 @@ from chatstore.domain.controls import show_on_one_line
 from chatstore.domain.errors import BadInput, ChatstoreError
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.management.inert import InertCommand
+from chatstore.models.users import User
 from chatstore.operations.importing.discord import (
     ImportChoices,
     ImportProblem,
@@ -32,6 +33,7 @@ from chatstore.operations.importing.discord import (
     import_discord,
 )
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
+from moderation.operations.access.imports import record_import_started, record_imported
 from moderation.operations.undo.import_guard import DeletedIds, OnRestored, restore_on_import_as
 
 BAR_WIDTH = 30
@@ -96,9 +98,10 @@ class Command(InertCommand):
             sys.exit(1)
 
     def _import(self, options: dict[str, Any], report: Callable[[ImportProblem], None] | None) -> ImportSummary:
+        restorer, on_restored = _find_restorer(options)
         choices = ImportChoices(
             deleted_ids=DeletedIds,
-            on_restored=_find_restorer(options),
+            on_restored=on_restored,
             on_problem=report,
             channel_ids=dict(options["channel_id"]),
             derives_ids=options["derive_ids"],
@@ -107,7 +110,12 @@ class Command(InertCommand):
         )
         bar = _Bar()
         try:
-            return import_discord(options["paths"], choices=choices, on_progress=bar.show)
+            if not choices.dry_run:
+                record_import_started(options["paths"], actor=restorer, restore=choices.restore)
+            summary = import_discord(options["paths"], choices=choices, on_progress=bar.show)
+            if not choices.dry_run:
+                record_imported(summary, actor=restorer)
+            return summary
         except BadInput as error:
             raise CommandError(str(error), returncode=2) from None
         except ChatstoreError as error:
@@ -118,11 +126,12 @@ class Command(InertCommand):
             bar.end()
 
 
-def _find_restorer(options: dict[str, Any]) -> OnRestored | None:
+def _find_restorer(options: dict[str, Any]) -> tuple[User | None, OnRestored | None]:
     if not options["restore"]:
-        return None
+        return None, None
     try:
-        return restore_on_import_as(find_moderator(options["moderator"]))
+        moderator = find_moderator(options["moderator"])
+        return moderator, restore_on_import_as(moderator)
     except BadInput as error:
         raise CommandError(str(error), returncode=BAD_INPUT) from None
     except ChatstoreError as error:

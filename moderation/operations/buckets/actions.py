@@ -11,7 +11,7 @@ from chatstore.models import JobRun
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs.compaction import why_not_compact
 from chatstore.operations.health.channel_health import BucketHealth
-from chatstore.operations.jobs.runs import request_run
+from moderation.operations.access.maintenance_acts import request_run
 
 
 @dataclass(frozen=True, slots=True)

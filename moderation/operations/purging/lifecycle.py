@@ -23,6 +23,9 @@ from moderation.operations.steps.claiming import brief_transaction, lock_purge
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
 
+MAX_EXPIRED_AT_ONCE = 500
+"""Previews that one poll expires; the next one continues."""
+
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
     """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
@@ -97,4 +100,9 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
 def expire_previews() -> int:
     """Expire previews that were not confirmed within a day; return their number."""
     old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
-    return old.update(state=PurgeState.EXPIRED)
+    with transaction.atomic():
+        expired = list(old.select_for_update(skip_locked=True).order_by("id")[:MAX_EXPIRED_AT_ONCE])
+        Purge.objects.filter(pk__in=[purge.pk for purge in expired]).update(state=PurgeState.EXPIRED)
+        for purge in expired:
+            record_action("preview_expired", actor=None, purge=purge)
+    return len(expired)
