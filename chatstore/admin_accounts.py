@@ -16,7 +16,11 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -26,6 +30,9 @@ from chatstore.models.users import User
 # Registered again below, with Unfold's forms.
 admin.site.unregister(User)
 admin.site.unregister(Group)
+# Their pages would show secrets; second factors are set up by their owners, and reset by admins on a page of ours.
+admin.site.unregister(TOTPDevice)
+admin.site.unregister(StaticDevice)
 
 _ACCOUNT = (None, {"fields": ("username", "password")})
 _PERSON = (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")})
@@ -36,6 +43,7 @@ _ROLES = (
         "description": gettext_lazy("An account that is not active cannot sign in, and its sessions end at once."),
     },
 )
+_SECOND_FACTOR = (gettext_lazy("Second factor"), {"fields": ("second_factor",)})
 _SUPERUSER = (gettext_lazy("Superusers only"), {"fields": ("is_superuser", "user_permissions")})
 _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
@@ -49,14 +57,24 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "is_active", "last_login")
     list_filter = ("is_active", "groups")
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("last_login", "date_joined", "second_factor")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields of an account, without those of superusers for everyone else."""
         if obj is None:
             return super().get_fieldsets(request, obj)
         superuser = (_SUPERUSER,) if _is_superuser(request) else ()
-        return (_ACCOUNT, _PERSON, _ROLES, *superuser, _DATES)
+        return (_ACCOUNT, _PERSON, _ROLES, _SECOND_FACTOR, *superuser, _DATES)
+
+    @admin.display(description=gettext_lazy("Second factor"))
+    def second_factor(self, account: User) -> str:
+        """Return whether the account has one, with a link that resets it."""
+        if not TOTPDevice.objects.filter(user=account, confirmed=True).exists():
+            return gettext("None")
+        label, link = gettext("Reset …"), reverse("second_factor_reset", args=[account.pk])
+        return format_html(
+            '{} · <a href="{}" class="text-primary-600">{}</a>', gettext("Authenticator app"), link, label
+        )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Return a form that refuses to deactivate the account that is signed in."""

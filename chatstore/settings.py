@@ -244,6 +244,9 @@ INSTALLED_APPS = [
     "csp",
     "django_celery_beat",
     "django_guid",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "chatstore.apps.ChatstoreConfig",
     "moderation",
 ]
@@ -258,6 +261,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "moderation.sign_in_stages.RequireSecondFactor",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "moderation.preferences.ActivatePreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -336,6 +340,13 @@ AXES_LOCKOUT_CALLABLE = "moderation.views.session.too_many_attempts"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+# Fields of forms that are not stored with an attempt, besides passwords.
+AXES_SENSITIVE_PARAMETERS = ["code"]
+
+# Groups whose accounts must have a second factor: they set one up at their next sign-in.
+SECOND_FACTOR_GROUPS = environment.read_names("SECOND_FACTOR_GROUPS", [])
+# Name of this installation in authenticator apps.
+OTP_TOTP_ISSUER = "Chatstore" if PLAIN_HTTP else f"Chatstore {_base_host}"
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

@@ -1,9 +1,12 @@
-"""URLs of the project: the admin, and the moderators' pages from the root on."""
+"""URLs of the project: the moderators' pages from the root on, and the admin.
+
+Ours come first: among them is the admin's sign-in page.
+"""
 
 from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
-    path("admin/", admin.site.urls),
     path("", include("moderation.urls")),
+    path("admin/", admin.site.urls),
 ]

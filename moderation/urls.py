@@ -4,6 +4,7 @@ from django.urls import URLPattern, path, register_converter
 
 from moderation.forms import BucketConverter, SnowflakeConverter
 from moderation.views import (
+    account,
     audit,
     channel_health,
     channel_table,
@@ -35,7 +36,15 @@ register_converter(BucketConverter, "bucket")
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
     path("sign-in/", session.sign_in, name="sign_in"),
+    path("sign-in/code/", session.sign_in_code, name="sign_in_code"),
+    path("sign-in/set-up/", session.sign_in_set_up, name="sign_in_set_up"),
+    path("admin/login/", session.admin_sign_in),
     path("sign-out/", session.sign_out, name="sign_out"),
+    path("account/", account.account, name="account"),
+    path("account/second-factor/", account.second_factor, name="second_factor"),
+    path("account/second-factor/remove/", account.second_factor_remove, name="second_factor_remove"),
+    path("account/recovery-codes/", account.recovery_codes, name="recovery_codes"),
+    path("account/<int:user_id>/reset-second-factor/", account.second_factor_reset, name="second_factor_reset"),
     path("preferences/", preferences.preferences, name="preferences"),
     path("find/", home.find, name="find"),
     path("find/suggestions/", home.jump, name="jump"),

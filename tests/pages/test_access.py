@@ -20,7 +20,7 @@ GROUPS = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operator
 TABLE = """
 admin/search/ GET admin/search/ 302 200 200 200 200 200
 admin/ GET admin/ 302 200 200 200 200 200
-admin/login/ GET admin/login/ 200 302 302 302 302 302
+admin/login/ GET admin/login/ 302 302 302 302 302 302
 admin/logout/ GET admin/logout/ 302 405 405 405 405 405
 admin/logout/ POST admin/logout/ 302 302 302 302 302 302
 admin/password_change/ GET admin/password_change/ 302 200 200 200 200 200
@@ -94,8 +94,17 @@ admin/^(?P<app_label>auth|chatstore|moderation)/$ GET admin/chatstore/ 302 404 2
 admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404 404
 - GET - 302 200 200 200 200 200
 sign-in/ GET sign-in/ 200 302 302 302 302 302
-sign-out/ GET sign-out/ 302 405 405 405 405 405
+sign-in/code/ GET sign-in/code/ 302 302 302 302 302 302
+sign-in/set-up/ GET sign-in/set-up/ 302 302 302 302 302 302
+sign-out/ GET sign-out/ 405 405 405 405 405 405
 sign-out/ POST sign-out/ 302 302 302 302 302 302
+account/ GET account/ 302 200 200 200 200 200
+account/second-factor/ GET account/second-factor/ 302 200 200 200 200 200
+account/second-factor/ POST account/second-factor/ 302 400 400 400 400 400
+account/second-factor/remove/ POST account/second-factor/remove/ 302 400 400 400 400 400
+account/recovery-codes/ POST account/recovery-codes/ 302 400 400 400 400 400
+account/<int:user_id>/reset-second-factor/ GET account/{user}/reset-second-factor/ 302 403 403 403 403 200
+account/<int:user_id>/reset-second-factor/ POST account/{user}/reset-second-factor/ 302 403 403 403 403 302
 preferences/ GET preferences/ 302 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400
 find/ GET find/?q=no-such-user 302 403 200 200 200 200

@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from chatstore.models.users import User
 from moderation.models import AuditEntry
+from tests.conftest import make_user
 
 HOME, ELSEWHERE = "198.51.100.7", "203.0.113.9"
 PASSWORD = secrets.token_hex(16)
@@ -73,10 +74,13 @@ def test_answers_do_not_tell_whether_an_account_exists(account: User) -> None:
         assert pages[0].count("correct username and password") == pages[1].count("correct username and password")
 
 
-def test_the_admins_sign_in_page_pauses_as_well(account: User) -> None:
-    for number in range(5):
-        refused = attempt(account.username, f"wrong {number}", path="/admin/login/")
-    assert refused.status_code == 429
+def test_the_admins_sign_in_page_is_ours(account: User) -> None:
+    assert attempt(account.username, PASSWORD, path="/admin/login/")["Location"] == "/sign-in/"
+    assert Client().get("/admin/login/?next=/admin/")["Location"] == "/sign-in/?next=%2Fadmin%2F"
+    client = Client()
+    client.force_login(make_user("guest", group=None, is_staff=False))
+    # The admin would send them there again.
+    assert client.get("/admin/", follow=True).status_code == 403
 
 
 def test_a_stored_attempt_contains_no_password(account: User) -> None:
