@@ -25,6 +25,7 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from chatstore.admin_log import RecordedAdmin
+from chatstore.confirmation import require_confirmation
 from chatstore.models.users import User
 
 # Registered again below, with Unfold's forms.
@@ -45,6 +46,7 @@ _ROLES = (
 )
 _SECOND_FACTOR = (gettext_lazy("Second factor"), {"fields": ("second_factor",)})
 _SUPERUSER = (gettext_lazy("Superusers only"), {"fields": ("is_superuser", "user_permissions")})
+_RIGHTS = {"groups", "is_superuser", "user_permissions"}
 _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
 
@@ -91,7 +93,12 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
         return OwnAccountForm
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
-        """Save the account as one of the staff: all accounts are, and the admin lets no other in."""
+        """Save the account as one of the staff: all accounts are, and the admin lets no other in.
+
+        Other rights take a recent confirmation.
+        """
+        if _RIGHTS & set(form.changed_data):
+            require_confirmation(request)
         obj.is_staff = True
         super().save_model(request, obj, form, change)
 
@@ -108,6 +115,11 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
 @admin.register(Group)
 class GroupAdmin(RecordedAdmin, StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
     """Roles: moderators, leads, operators, admins."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
+        """Save the group. What its accounts may do takes a recent confirmation."""
+        require_confirmation(request)
+        super().save_model(request, obj, form, change)
 
 
 def _is_superuser(request: HttpRequest) -> bool:

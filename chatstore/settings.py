@@ -268,8 +268,9 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    # Last, and so nearest to the views: turns our errors into pages.
+    # Last, and so nearest to the views: turn our errors into pages.
     "moderation.errors.ErrorPages",
+    "moderation.views.confirming.ConfirmIdentity",
 ]
 
 ROOT_URLCONF = "chatstore.urls"
@@ -341,10 +342,13 @@ AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 # Fields of forms that are not stored with an attempt, besides passwords.
-AXES_SENSITIVE_PARAMETERS = ["code"]
+AXES_SENSITIVE_PARAMETERS = ["code", "confirm_secret"]
 
 # Groups whose accounts must have a second factor: they set one up at their next sign-in.
 SECOND_FACTOR_GROUPS = environment.read_names("SECOND_FACTOR_GROUPS", [])
+# How long a password or a code is good for acts that take a confirmation, and from how many messages on a purge does.
+CONFIRM_MINUTES = environment.read_int("CONFIRM_MINUTES", default=15, minimum=1)
+CONFIRM_ABOVE_MESSAGES = environment.read_int("CONFIRM_ABOVE_MESSAGES", default=10_000, minimum=0)
 # Name of this installation in authenticator apps.
 OTP_TOTP_ISSUER = "Chatstore" if PLAIN_HTTP else f"Chatstore {_base_host}"
 

@@ -10,6 +10,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from chatstore.client_address import client_address
+from chatstore.confirmation import note_confirmation
 from chatstore.models.users import User
 from moderation.operations.access.sign_ins import record_failed_sign_in, record_sign_in
 from moderation.sign_in_stages import mark_unneeded, needs_second_factor
@@ -31,5 +32,6 @@ class PasswordBackend(ModelBackend):
 @receiver(user_logged_in)
 def _record(request: HttpRequest, user: User, **_: Any) -> None:
     record_sign_in(user, address=client_address(request))
+    note_confirmation(request)
     if not needs_second_factor(user):
         mark_unneeded(request)

@@ -39,3 +39,7 @@ class NotFound(BadInput):
 
 class Forbidden(ChatstoreError):
     """The actor lacks the permission for the operation."""
+
+
+class ConfirmationNeeded(ChatstoreError):
+    """The user has to confirm first that it is them; then the same request can succeed."""

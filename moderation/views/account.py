@@ -12,6 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chatstore.client_address import client_address
+from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.models.users import User
 from moderation.operations.access.second_factors import (
@@ -43,6 +44,8 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     own = actor_of(request)
     if has_second_factor(own):
         return redirect("account")
+    if request.method == "POST":
+        require_confirmation(request)
     codes, context = set_up(request, own)
     if codes is None:
         status = 400 if request.method == "POST" else 200
@@ -90,6 +93,7 @@ def second_factor_reset(request: HttpRequest, user_id: int) -> HttpResponse:
     if other is None:
         raise NotFound(gettext("There is no such account."))
     if request.method == "POST":
+        require_confirmation(request)
         reset_second_factor(other, actor=actor_of(request))
         return redirect("admin:auth_user_change", other.pk)
     return render(request, "moderation/account/reset_second_factor.html", {"other": other})

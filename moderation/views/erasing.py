@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.operations.access.visibility import purge_for
@@ -22,6 +23,7 @@ from moderation.views.session import actor_of
 @permission_required(ERASE, raise_exception=True)
 def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Request it, with a reason."""
+    require_confirmation(request)
     reason = request.POST.get("reason", "")
     return _run(request, purge_id, lambda: request_erasure(purge_id, moderator=actor_of(request), reason=reason))
 
@@ -30,6 +32,7 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
 @permission_required(ERASE, raise_exception=True)
 def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Approve the request that the form names."""
+    require_confirmation(request)
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
     response = _run(request, purge_id, lambda: approve_erasure(purge_id, erasure_id, moderator=actor_of(request)))
     enqueue_erasure_on_commit(purge_id)

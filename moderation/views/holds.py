@@ -7,8 +7,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
-from moderation.operations.holds import VIEW_HOLDS, HoldRequest, lift_hold, list_holds, place_hold
+from chatstore.operations.rights import require
+from moderation.operations.holds import LIFT_HOLD, VIEW_HOLDS, HoldRequest, lift_hold, list_holds, place_hold
 from moderation.views.session import actor_of
 
 
@@ -31,6 +33,8 @@ def holds(request: HttpRequest) -> HttpResponse:
 @permission_required(VIEW_HOLDS, raise_exception=True)
 def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
     """Lift a hold: purges may delete its messages again."""
+    require(request.user, LIFT_HOLD)
+    require_confirmation(request)
     try:
         lift_hold(hold_id, actor=actor_of(request), reason=request.POST.get("reason", ""))
     except NotFound:

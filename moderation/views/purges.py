@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.domain.states import PurgeState
@@ -102,6 +104,8 @@ def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:
         if "reason" in form.errors:
             return show_purge(request, shown, error_message=gettext("Enter a reason. It is stored with the purge."))
         return show_purge(request, shown, error_message=gettext("The preview is incomplete. Review it again."))
+    if shown.manifest > settings.CONFIRM_ABOVE_MESSAGES:
+        require_confirmation(request)
     try:
         confirmed = confirm_purge(
             shown.pk,
