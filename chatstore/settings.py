@@ -217,6 +217,8 @@ SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLAIN_HTTP
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# In Postgres, with the account, so that sessions can be listed and ended.
+SESSION_ENGINE = "moderation.sessions"
 # Stacks on one host need distinct names, since the port is not part of a cookie's scope.
 SESSION_COOKIE_NAME = f"{STACK.database}_session"
 CSRF_COOKIE_NAME = f"{STACK.database}_csrf"
@@ -262,6 +264,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "moderation.sign_in_stages.RequireSecondFactor",
+    "moderation.sessions.NoteUse",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "moderation.preferences.ActivatePreferences",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -47,7 +47,7 @@ register_jobs(
         "prune",
         prune,
         _("Prune"),
-        _("Delete old previews, manifests and runs"),
+        _("Delete old previews, manifests, runs and sessions"),
         Schedule("30 7 * * *", "UTC"),
         max_attempts=2,
     ),

@@ -9,6 +9,7 @@ from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Und
 from moderation.models.raids import RaidSettings
 from moderation.models.saved_filters import SavedFilter
 from moderation.models.scan_parts import ScanPart
+from moderation.models.sessions import StaffSession
 from moderation.models.steps import Step, UndoStep
 from moderation.models.sums import PurgeDay, PurgePeriod
 
@@ -27,6 +28,7 @@ __all__ = [
     "RaidSettings",
     "SavedFilter",
     "ScanPart",
+    "StaffSession",
     "Step",
     "Undo",
     "UndoStep",

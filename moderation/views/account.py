@@ -1,18 +1,22 @@
-"""Security of the signed-in account: its second factor, and resetting another account's."""
+"""Security of the signed-in account: password, second factor, sessions; and resetting another's second factor."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.generic import RedirectView
 
 from chatstore.client_address import client_address
-from chatstore.confirmation import require_confirmation
+from chatstore.confirmation import note_confirmation, require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.models.users import User
 from moderation.operations.access.second_factors import (
@@ -25,6 +29,9 @@ from moderation.operations.access.second_factors import (
     reset_second_factor,
     second_factor_of,
 )
+from moderation.operations.access.sessions import end_other_sessions, end_session, list_sessions
+from moderation.operations.access.sign_ins import record_new_password
+from moderation.presentation.user_agents import describe_user_agent
 from moderation.sign_in_stages import count_failure, mark_passed, mark_unneeded, may_attempt
 from moderation.views.session import actor_of, set_up, too_many_attempts
 
@@ -85,6 +92,44 @@ def recovery_codes(request: HttpRequest) -> HttpResponse:
     return render(request, "moderation/account/recovery_codes.html", {"codes": codes})
 
 
+@sensitive_post_parameters("old_password", "new_password1", "new_password2")
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """Change the password. All other sessions of the account end."""
+    own = actor_of(request)
+    form = PasswordChangeForm(own, request.POST if request.method == "POST" else None)
+    if request.method != "POST":
+        return render(request, "moderation/account/password.html", {"form": form})
+    if not may_attempt(request, own):
+        return too_many_attempts(request)
+    if not form.is_valid():
+        if "old_password" in form.errors:
+            count_failure(request, own)
+        return render(request, "moderation/account/password.html", {"form": form}, status=400)
+    with transaction.atomic():
+        form.save()
+        record_new_password(own, address=client_address(request))
+        update_session_auth_hash(request, own)
+        end_other_sessions(own, current_key=request.session.session_key)
+    note_confirmation(request)
+    return redirect("account")
+
+
+admin_password = RedirectView.as_view(pattern_name="password")
+"""In place of the admin's page, which ends no sessions and records nothing."""
+
+
+@require_POST
+def sessions_end(request: HttpRequest) -> HttpResponse:
+    """End one session of the account, or all others."""
+    own = actor_of(request)
+    if "others" in request.POST:
+        end_other_sessions(own, current_key=request.session.session_key)
+    else:
+        end_session(own, request.POST.get("session", ""))
+    return redirect("account")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required(CHANGE_ACCOUNTS, raise_exception=True)
 def second_factor_reset(request: HttpRequest, user_id: int) -> HttpResponse:
@@ -101,10 +146,12 @@ def second_factor_reset(request: HttpRequest, user_id: int) -> HttpResponse:
 
 def _show(request: HttpRequest, **errors: str) -> HttpResponse:
     own = actor_of(request)
+    sessions = list_sessions(own, current_key=request.session.session_key)
     context: dict[str, Any] = {
         "device": second_factor_of(own),
         "codes_left": count_recovery_codes(own),
         "is_enforced": must_have_second_factor(own),
+        "sessions": [(session, describe_user_agent(session.user_agent)) for session in sessions],
         **errors,
     }
     return render(request, "moderation/account/account.html", context, status=400 if errors else 200)

@@ -23,7 +23,7 @@ admin/ GET admin/ 302 200 200 200 200 200
 admin/login/ GET admin/login/ 302 302 302 302 302 302
 admin/logout/ GET admin/logout/ 302 405 405 405 405 405
 admin/logout/ POST admin/logout/ 302 302 302 302 302 302
-admin/password_change/ GET admin/password_change/ 302 200 200 200 200 200
+admin/password_change/ GET admin/password_change/ 302 302 302 302 302 302
 admin/password_change/done/ GET admin/password_change/done/ 302 200 200 200 200 200
 admin/autocomplete/ GET admin/autocomplete/ 302 403 403 403 403 403
 admin/jsi18n/ GET admin/jsi18n/ 302 200 200 200 200 200
@@ -103,6 +103,9 @@ account/second-factor/ GET account/second-factor/ 302 200 200 200 200 200
 account/second-factor/ POST account/second-factor/ 302 400 400 400 400 400
 account/second-factor/remove/ POST account/second-factor/remove/ 302 400 400 400 400 400
 account/recovery-codes/ POST account/recovery-codes/ 302 400 400 400 400 400
+account/password/ GET account/password/ 302 200 200 200 200 200
+account/password/ POST account/password/ 302 400 400 400 400 400
+account/sessions/end/ POST account/sessions/end/ 302 404 404 404 404 404
 account/<int:user_id>/reset-second-factor/ GET account/{user}/reset-second-factor/ 302 403 403 403 403 200
 account/<int:user_id>/reset-second-factor/ POST account/{user}/reset-second-factor/ 302 403 403 403 403 302
 preferences/ GET preferences/ 302 200 200 200 200 200

@@ -24,6 +24,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.rights import require
 from moderation.operations.access.audit import record_action
+from moderation.operations.access.sessions import end_all_sessions
 
 CHANGE_ACCOUNTS = "auth.change_user"
 """Change staff accounts: their groups, and whether they are active."""
@@ -151,6 +152,7 @@ def reset_second_factor(account: User, *, actor: User) -> bool:
         raise Forbidden(_("You cannot reset your own second factor. Another administrator can."))
     had_one = _delete_devices(account)
     if had_one:
+        end_all_sessions([account.pk])
         record_action("second_factor_reset", actor=actor, details={"account": account.get_username()})
     return had_one
 

@@ -11,6 +11,11 @@ def record_sign_in(user: User, *, address: str | None) -> None:
     record_action("signed_in", actor=user, details={"address": address})
 
 
+def record_new_password(user: User, *, address: str | None) -> None:
+    """Add an entry for a password that its account has changed itself."""
+    record_action("password_changed", actor=user, details={"address": address})
+
+
 def record_failed_sign_in(username: str, *, address: str | None) -> None:
     """Add an entry for a wrong password, or for an account that does not exist or is not active.
 

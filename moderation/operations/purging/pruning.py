@@ -3,6 +3,7 @@
 - A preview that was not confirmed keeps its row, to which the audit log refers, but not its steps and its manifest.
 - A purge that can no longer be undone keeps its steps, which explain what became of a message, but not its manifest.
   It is kept while a hold covers some of its messages.
+- Sessions that have expired.
 - Runs of maintenance jobs: see `chatstore.operations.jobs.pruning`.
 """
 
@@ -20,6 +21,7 @@ from chatstore.operations.jobs.pruning import prune_runs
 from chatstore.operations.jobs.runs import Claim
 from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge, Step
+from moderation.operations.access.sessions import delete_expired_sessions
 from moderation.operations.holds import hold_over_purge
 
 NEVER_CONFIRMED = (PurgeState.EXPIRED, PurgeState.NOTHING_MATCHED)
@@ -34,7 +36,8 @@ def prune(claim: Claim) -> Mapping[str, int]:
     previews = _prune(claim, _old_previews(), Step, *MANIFEST)
     unheld = (purge for purge in _old_purges().iterator() if hold_over_purge(purge) is None)
     manifests = _prune(claim, unheld, *MANIFEST)
-    return {"previews": previews, "manifests": manifests, "runs": prune_runs(check=claim.check)}
+    runs = prune_runs(check=claim.check)
+    return {"previews": previews, "manifests": manifests, "runs": runs, "sessions": delete_expired_sessions()}
 
 
 def _prune(
