@@ -54,13 +54,18 @@ class Shot:
     types: str = ""
 
 
+ACCOUNT_PAGES = (
+    Shot("sign-in", "", "/sign-in/"),
+    Shot("account", "mona", "/account/"),
+    Shot("second-factor", "mona", "/account/second-factor/"),
+    Shot("password", "mona", "/account/password/"),
+)
+
+
 def list_shots(scene: Scene) -> Iterator[Shot]:
     """Yield every page in every state that looks different."""
     channel, day = scene.sample.channel_id, f"{scene.sample.spam_began:%Y-%m-%d}"
-    yield Shot("sign-in", "", "/sign-in/")
-    yield Shot("account", "mona", "/account/")
-    yield Shot("second-factor", "mona", "/account/second-factor/")
-    yield Shot("password", "mona", "/account/password/")
+    yield from ACCOUNT_PAGES
     yield Shot("home", "mona", "/")
     yield Shot("home-without-rights", "tess", "/")
     yield Shot("timeline", "mona", f"/channels/{channel}/", whole=False)
