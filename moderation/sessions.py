@@ -50,6 +50,7 @@ class SessionStore(DatabaseSessionStore):
                 session_key=self.session_key, last_used_at__lte=now - USE_NOTED_EVERY
             )
             stale.update(last_used_at=now)
+            self.last_used_at = now
 
 
 class NoteUse:

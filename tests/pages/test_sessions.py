@@ -158,12 +158,13 @@ def test_the_admins_page_for_passwords_is_ours(account: User) -> None:
 
 def test_losing_a_group_ends_the_sessions(account: User) -> None:
     group = Group.objects.get(name="moderators")
-    for remove in (
+    removals: list[Callable[[], object]] = [
         lambda: account.groups.remove(group),
         lambda: group.user_set.remove(account),
         lambda: account.groups.set([]),
         account.groups.clear,
-    ):
+    ]
+    for remove in removals:
         account.groups.add(group)
         client = signed_in(account)
         remove()
