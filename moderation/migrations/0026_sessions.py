@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ('moderation', '0018_request_ids'),
+        ('moderation', '0025_audit_chain'),
     ]
 
     operations = [
