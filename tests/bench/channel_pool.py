@@ -18,7 +18,7 @@ from __future__ import annotations
 from chatstore.models.users import User
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import scan_to_end
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench.bench_stack import seconds_of_purge
 from tests.bench.channels import Filled, fill_channel, settle
@@ -102,7 +102,7 @@ class ChannelPool:
 def scan(moderator: User, selection: Selection) -> Purge:
     """Draft and scan a purge of the selection."""
     purge = draft_purge(moderator=moderator, selection=selection)
-    scan_purge(purge.id)
+    scan_to_end(purge.id)
     purge.refresh_from_db()
     return purge
 

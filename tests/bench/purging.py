@@ -8,7 +8,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.models.cassandra import MessageRow
 from chatstore.store.reading.reader import read_page, trace_newest_page
 from moderation.domain.selection import Selection
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import scan_to_end
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench import baseline
 from tests.bench.bench_stack import seconds_of_purge, seconds_of_undo
@@ -156,7 +156,7 @@ def measure_preview(pool: ChannelPool, *, runs: int) -> Figures:
             before_id=filled.ids[-1],
         )
         purge = draft_purge(moderator=pool.moderator, selection=selection)
-        return seconds_of(lambda: scan_purge(purge.id))
+        return seconds_of(lambda: scan_to_end(purge.id))
 
     def theirs() -> float:
         return seconds_of(lambda: [baseline.scan_bucket(filled.channel.id, bucket) for bucket in filled.buckets])

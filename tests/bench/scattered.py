@@ -8,7 +8,7 @@ from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import scan_to_end
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.bench import baseline
 from tests.bench.bench_stack import seconds_of_purge, seconds_of_undo
@@ -21,7 +21,7 @@ from tests.bench.timing import alternate, seconds_of
 def preview_of(moderator: User, author: int) -> tuple[Purge, float]:
     """Preview a purge of an author's messages; also return the seconds of the scan."""
     purge = draft_purge(moderator=moderator, selection=Selection(where=Author((author,))))
-    taken = seconds_of(lambda: scan_purge(purge.pk))
+    taken = seconds_of(lambda: scan_to_end(purge.pk))
     purge.refresh_from_db()
     return purge, taken
 

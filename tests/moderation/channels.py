@@ -22,7 +22,7 @@ from moderation.domain.filters import All, Author, Before, Filter, Since
 from moderation.domain.packing import hash_bucket
 from moderation.domain.selection import Selection
 from moderation.models import Purge, Step, UndoStep
-from moderation.operations.preview.scan import scan_purge
+from moderation.operations.preview.scan import scan_to_end
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge
 from moderation.operations.purging.sums_check import has_wrong_sums
 from moderation.operations.purging.worker import run_purge
@@ -75,7 +75,7 @@ def ids_of(channel: Channel, *buckets: int) -> list[int]:
 def preview(moderator: User, selection: Selection) -> Purge:
     """Draft and scan a purge."""
     purge = draft_purge(moderator=moderator, selection=selection)
-    scan_purge(purge.id)
+    scan_to_end(purge.id)
     purge.refresh_from_db()
     return purge
 

@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-CHANNELS, BUCKETS = 20, 40
+CHANNELS, BUCKETS = 14, 40
 
 KILLS = 12
 MAX_SECONDS = 240
@@ -80,7 +80,8 @@ def expire_leases(purge: Purge) -> None:
 def test_a_scan_is_frozen_once_whichever_workers_are_killed(mona: User, workers: Workers) -> None:
     author = secrets.randbits(60)
     for channel in [make_channel() for _ in range(CHANNELS)]:
-        write(channel, [i for ago in range(BUCKETS + 2, 2, -1) for i in old_ids(3, buckets_ago=ago)], author=author)
+        for ago in range(BUCKETS + 2, 2, -1):
+            write(channel, old_ids(3, buckets_ago=ago), author=author)
     assert CHANNELS * BUCKETS > 2 * PART_BUCKETS
     selection = Selection(where=Author((author,)))
     alone = preview(mona, selection)
