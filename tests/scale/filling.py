@@ -320,12 +320,14 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
     yield (
         "audit entries",
         (
-            "INSERT INTO moderation_auditentry (id, at, actor_id, action, purge_id, channel_id, guild_id, details) "
+            "INSERT INTO moderation_auditentry (id, at, actor_id, action, purge_id, channel_id, guild_id, "
+            "chat_user_id, details) "
             f"SELECT {next_id('a', sizes.audit_entries)} * 2 + 1, {spread('a', sizes.audit_entries)}, "
             "CASE WHEN a % 10 = 0 THEN (SELECT min(id) FROM auth_user) + a % 50 END, "
             "CASE WHEN a % 20000 = 0 THEN 'hold_placed' WHEN a % 30 = 0 THEN 'purge_drafted' WHEN a % 30 = 10 THEN "
             "'purge_confirmed' WHEN a % 30 = 20 THEN 'purge_finished' ELSE 'channel_purged' END, "
             f"numbered.id, {FIRST_CHANNEL} + 1 + a % {sizes.channels}, {FIRST_GUILD} + 1 + a % {sizes.guilds}, "
+            f"CASE WHEN a % 10 = 0 THEN {FIRST_USER} + a % 1000 END, "
             '\'{"steps": 3, "deleted": 60}\' '
             f"FROM generate_series(1, {sizes.audit_entries}) a "
             f"JOIN numbered ON n = 1 + a::bigint * ({sizes.purges} - 1) / {sizes.audit_entries}"

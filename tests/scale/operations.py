@@ -24,7 +24,7 @@ from chatstore.operations.jobs import runs
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
 from chatstore.operations.monitoring.checks import check_runs
 from moderation.domain.states import PurgeState, StepState
-from moderation.models import Purge, Step
+from moderation.models import AuditEntry, Purge, Step
 from moderation.operations import holds
 from moderation.operations.erasure import execution as erasure
 from moderation.operations.lookup import purge_index
@@ -151,6 +151,9 @@ def pages() -> Iterator[Named]:
         "/metrics",
         *(f"/health/channels/?sort={sort}{name}" for name in COLUMNS for sort in ("", "-")),
         *(f"/health/channels/?{query}" for query in _table_queries()),
+        "/audit/",
+        *(f"/audit/?{query}" for query in _audit_queries(channel=channel, purge=small, large=large)),
+        f"/audit/{AuditEntry.objects.latest('id').pk}/",
         "/admin/",
         "/admin/moderation/auditentry/",
         "/admin/moderation/auditentry/?action__exact=hold_placed",
@@ -253,3 +256,28 @@ def _get(client: Client, url: str) -> None:
     response = client.get(url)
     # 503: the page reads messages too, and only Postgres is up.
     assert response.status_code in (200, 302, 503), f"{response.status_code} for {url}"
+
+
+def _audit_queries(*, channel: int, purge: int, large: int) -> Iterator[str]:
+    """Yield each filter of the audit log, and combinations of a frequent one with a rare one."""
+    newest = AuditEntry.objects.latest("id")
+    day = f"{newest.at:%Y-%m-%d}"
+    middle = Purge.objects.order_by("id")[Purge.objects.count() // 2].created_at
+    yield f"before={newest.pk - (1 << 55)}"
+    yield "person=staff-7"
+    yield "action=channel_purged"
+    yield "action=hold_placed"
+    yield "action=note_added"
+    yield f"server={FIRST_GUILD + 7}"
+    yield f"channel={channel}"
+    yield f"user={FIRST_USER + 100}"
+    yield f"purge={purge}"
+    yield f"purge={large}"
+    yield f"since={day}&until={day}"
+    yield f"since={middle:%Y-%m-%d}&until={middle:%Y-%m-%d}"
+    yield f"person=staff-7&since={newest.at:%Y-%m}-01"
+    yield "person=staff-7&action=hold_placed"
+    yield f"server={FIRST_GUILD + 7}&action=hold_placed"
+    yield f"server={FIRST_GUILD + 7}&action=note_added"
+    yield f"channel={channel}&action=note_added"
+    yield f"channel={channel}&message={newest.pk - (1 << 55)}"
