@@ -10,12 +10,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models import BigIntegerField, ExpressionWrapper, OuterRef, Q, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
@@ -36,7 +37,7 @@ from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
-from moderation.operations.steps.manifest_authors import count_by_author
+from moderation.operations.steps.manifest_authors import authors_by_purge
 
 PLACE_HOLD = "moderation.add_hold"
 LIFT_HOLD = "moderation.change_hold"
@@ -216,17 +217,25 @@ def block_new_holds() -> None:
 
 def hold_over_purge(purge: Purge) -> Hold | None:
     """Return a hold in force that covers some of a purge's messages, or None."""
-    return next(_holds_covering(purge, _in_force()), None)
+    return next(iter(_holds_covering(purge, _in_force())), None)
 
 
-def time_held(purge: Purge, *, since: dt.datetime) -> dt.timedelta:
-    """Return the time since then during which holds covered some of the purge's messages."""
-    return time_in_force(holds_covering(purge, since=since), since=since)
+def times_held(since: Mapping[Purge, dt.datetime]) -> dict[int, dt.timedelta]:
+    """Return the time since then during which holds covered some of each purge's messages, by purge id."""
+    if not since:
+        return {}
+    found = _holds_by_purge(list(since), holds_in_force_since(min(since.values())))
+    now = postgres_now() if found else None
+    held = {}
+    for purge, time in since.items():
+        holds = (hold for hold in found.get(purge.pk, ()) if hold.lifted_at is None or hold.lifted_at > time)
+        held[purge.pk] = time_in_force(holds, since=time, now=now)
+    return held
 
 
-def time_in_force(holds: Iterable[Hold], *, since: dt.datetime) -> dt.timedelta:
-    """Return the time since then during which at least one of the holds was in force."""
-    now = postgres_now()
+def time_in_force(holds: Iterable[Hold], *, since: dt.datetime, now: dt.datetime | None = None) -> dt.timedelta:
+    """Return the time since then during which at least one of the holds was in force. now: Postgres's, if known."""
+    now = now or postgres_now()
     return total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in holds)
 
 
@@ -252,7 +261,7 @@ def _coverage(here: Collection[_HoldKey]) -> HoldCoverage:
 
 def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     """Return the holds that have covered some of the purge's messages at any time since the given one."""
-    return list(_holds_covering(purge, holds_in_force_since(since)))
+    return _holds_covering(purge, holds_in_force_since(since))
 
 
 def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
@@ -260,25 +269,53 @@ def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
     return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=time))
 
 
-def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> Iterator[Hold]:
-    yield from holds.filter(channel_id=None, author_id__in=_authors_in(purge))
-    there = purge.manifest_buckets.filter(channel_id=OuterRef("channel_id")).order_by()
-    wrote_there = there.filter(authors__has_key=Cast(OuterRef("author_id"), TextField()))
-    in_channel = holds.filter(channel_id__in=purge.manifest_buckets.order_by().values("channel_id"))
-    yield from in_channel.filter(Q(author_id=None) | Exists(wrote_there), message_id=None)
+def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> list[Hold]:
+    return _holds_by_purge([purge], holds).get(purge.pk, [])
+
+
+def _holds_by_purge(purges: Sequence[Purge], holds: QuerySet[Hold]) -> dict[int, list[Hold]]:
+    """Return which of the holds cover some of each purge's messages, by purge id: as many queries for many as for one.
+
+    Only purges whose summary does not list every author need another query each.
+    """
+    found: defaultdict[int, list[Hold]] = defaultdict(list)
+    by_id = {purge.pk: purge for purge in purges}
+    listed = authors_by_purge(by_id)
+    named = list(holds.filter(channel_id=None, author_id__in=set().union(*listed.values()))) if listed else []
+    for purge_id, authors in listed.items():
+        found[purge_id] += [hold for hold in named if hold.author_id in authors]
+    for purge_id in by_id.keys() - listed.keys():
+        found[purge_id] += holds.filter(channel_id=None, author_id__in=_authors_in(purge_id))
+    manifest = ManifestBucket.objects.filter(purge_id__in=by_id).order_by()
+    in_channel = holds.filter(channel_id__in=manifest.values("channel_id"))
+    there = manifest.filter(channel_id=OuterRef("channel_id"))
+    wrote_there = there.alias(author=ExpressionWrapper(OuterRef("author_id"), BigIntegerField())).filter(
+        Q(author=None) | Q(authors__has_key=Cast(OuterRef("author_id"), TextField()))
+    )
+    for hold in in_channel.filter(message_id=None).annotate(purge_ids=_purge_ids(wrote_there)):
+        for purge_id in hold.purge_ids:
+            found[purge_id].append(hold)
     # Previews of older versions have no first and last id.
     has_range = Q(first_id__lte=OuterRef("message_id"), last_id__gte=OuterRef("message_id"))
-    around = Exists(there.filter(has_range | Q(first_id=None)))
-    yield from (hold for hold in in_channel.filter(around, message_id__isnull=False) if _covers_message(hold, purge))
+    around = there.filter(has_range | Q(first_id=None))
+    for hold in in_channel.filter(message_id__isnull=False).annotate(purge_ids=_purge_ids(around)):
+        for purge_id in hold.purge_ids:
+            if _covers_message(hold, by_id[purge_id]):
+                found[purge_id].append(hold)
+    return {purge_id: covering for purge_id, covering in found.items() if covering}
 
 
-def _authors_in(purge: Purge) -> Collection[int] | RawSQL:
-    """Return the authors of a purge's manifest, or a subquery if its summary does not list all of them."""
-    if (listed := count_by_author(purge)) is not None:
-        return listed.keys()
-    # The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
+def _purge_ids(manifest: QuerySet[ManifestBucket]) -> ArraySubquery:
+    return ArraySubquery(manifest.values("purge_id").distinct())
+
+
+def _authors_in(purge_id: int) -> RawSQL:
+    """Return the authors of a purge's manifest as a subquery.
+
+    The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
+    """
     sql = f"SELECT jsonb_object_keys(authors)::bigint FROM {_MANIFEST} WHERE purge_id = %s"
-    return RawSQL(sql, [purge.pk])  # noqa: S611  the value is a parameter
+    return RawSQL(sql, [purge_id])  # noqa: S611  the value is a parameter
 
 
 def _covers_message(hold: Hold, purge: Purge) -> bool:

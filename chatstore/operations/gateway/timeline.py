@@ -159,9 +159,8 @@ def last_day_of(bucket: int) -> dt.date:
 
 
 def newest_message(channel_id: int) -> Message | None:
-    """Return the channel's newest message, or None."""
-    page = reader.read_page(channel_id, limit=1)
-    return page.messages[0] if page.messages else None
+    """Return the channel's newest message; None if there is none in its newest buckets."""
+    return reader.read_newest(channel_id)
 
 
 def recent_channels(author_id: int, *, limit: int = 6) -> list[tuple[int, int]]:

@@ -24,6 +24,9 @@ from chatstore.store.reading.search import Search
 
 MAX_PAGE_SIZE = 500
 
+MAX_NEWEST_REQUESTS = 4
+"""Slices requested for a channel's newest message before the last wave, which may be larger."""
+
 
 def read_page(
     channel_id: int,
@@ -69,6 +72,28 @@ def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_s
         newer = None if upper.is_whole else upper.edge
     messages = [*newest[::-1], *page.messages]
     return _counted(replace(page, messages=messages, newer=newer, hidden=page.hidden + newer_hidden))
+
+
+def read_newest(channel_id: int) -> Message | None:
+    """Return the channel's newest message; None if there is none in its newest buckets.
+
+    Unlike a page of one message it doesn't look for a second one, and it gives up after `MAX_NEWEST_REQUESTS`: where
+    another program deleted the messages, the ledger still lists every bucket. Raises `StoreUnavailable`.
+    """
+    note_page_read()
+    search = Search(
+        channel_id,
+        low=MIN_ID,
+        high=MAX_ID,
+        descending=True,
+        need=1,
+        deadline=_deadline(None),
+        max_requests=MAX_NEWEST_REQUESTS,
+    )
+    search.run()
+    messages, hidden, _follows = _cut(search, 1)
+    counters.count(counters.HIDDEN, hidden)
+    return messages[0] if messages else None
 
 
 def _counted(page: Page) -> Page:

@@ -48,12 +48,23 @@ class PendingSlice:
 class Search:
     """One search, from the near end of the ids `low` to `high` (inclusive) towards the far one.
 
-    need: rows with an author after which it stops. deadline: `time.monotonic()`. Results: `rows` in the direction of
+    need: rows with an author after which it stops. deadline: `time.monotonic()`. max_requests: slices after which it
+    requests no further wave. Results: `rows` in the direction of
     the search, hidden ones included; `is_whole`: whether everything in the interval was searched; `edge`: the farthest
     id searched.
     """
 
-    def __init__(self, channel_id: int, *, low: int, high: int, descending: bool, need: int, deadline: float) -> None:
+    def __init__(
+        self,
+        channel_id: int,
+        *,
+        low: int,
+        high: int,
+        descending: bool,
+        need: int,
+        deadline: float,
+        max_requests: int | None = None,
+    ) -> None:
         self.channel_id = channel_id
         self.rows: list[cassandra.Row] = []
         self.is_whole = False
@@ -63,6 +74,7 @@ class Search:
         self._descending = descending
         self._missing = need
         self._deadline = deadline
+        self._max_requests = max_requests
         self._made_progress = False
         self._slices: deque[Slice] = deque()
         self._in_flight: deque[PendingSlice] = deque()
@@ -88,6 +100,8 @@ class Search:
         if guessed is not None:
             self._take_guess(guessed)
         while self._missing > 0:
+            if not self._in_flight and self._has_requested_enough():
+                break
             if not self._in_flight and not self._send_wave():
                 self.is_whole = True
                 break
@@ -101,6 +115,9 @@ class Search:
             return len(self._empty)
         end = bucket_of(self.edge)
         return sum(1 for bucket in self._empty if (bucket > end if self._descending else bucket < end))
+
+    def _has_requested_enough(self) -> bool:
+        return self._max_requests is not None and len(self.requested) >= self._max_requests
 
     def _is_late(self) -> bool:
         return self._made_progress and time.monotonic() > self._deadline

@@ -16,7 +16,7 @@ from chatstore.models import Channel
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, EXPIRES_FROM, WITHOUT_COPIES, PurgeState
 from moderation.models import Hold, ManifestBucket, ManifestSummary, Purge, PurgePeriod
 from moderation.operations.access.visibility import Actor, visible_channels, visible_purges
-from moderation.operations.holds import time_held
+from moderation.operations.holds import times_held
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 
 PURGES_PER_PAGE = 30
@@ -156,13 +156,13 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
 
 def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that can still be undone."""
-    offered = [one.purge for one in listed if one.purge.state in CAN_BE_UNDONE]
-    now, days, any_hold = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS), Hold.objects.exists()
-    until: dict[int, dt.datetime] = {}
-    for purge in offered:
-        if purge.quarantined_at is not None:
-            until[purge.pk] = purge.quarantined_at + days
-            if any_hold:
-                until[purge.pk] += time_held(purge, since=purge.quarantined_at)
+    since = {
+        one.purge: one.purge.quarantined_at
+        for one in listed
+        if one.purge.state in CAN_BE_UNDONE and one.purge.quarantined_at is not None
+    }
+    now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
+    held = times_held(since) if since and Hold.objects.exists() else {}
+    until = {purge.pk: time + days + held.get(purge.pk, dt.timedelta()) for purge, time in since.items()}
     still = {purge_id: time for purge_id, time in until.items() if now < time}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]
