@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
 from chatstore.operations.health.cluster_health import Listing, Partition
+from chatstore.store.nodes import Node
 from moderation.presentation import formats
 
 register = template.Library()
@@ -25,6 +26,20 @@ _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
     Severity.WARNING: ("warning", gettext_lazy("warning")),
     Severity.CRITICAL: ("critical", gettext_lazy("critical")),
 }
+
+
+@register.simple_tag
+def node_chip(node: Node) -> SafeString:
+    """Render a node's state as a coloured label."""
+    if node.is_up is None:
+        css, label = "", _("unknown")
+    elif not node.is_up:
+        css, label = "critical", _("down")
+    elif node.error:
+        css, label = "warning", _("no response")
+    else:
+        css, label = "done", _("up")
+    return format_html('<span class="chip {}">{}</span>', css, label)
 
 
 @register.simple_tag

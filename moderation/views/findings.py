@@ -57,9 +57,9 @@ def list_findings(user: Actor) -> list[FindingLine]:
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Acknowledge a finding."""
+    """Acknowledge a finding, and return to Home if it was done there."""
     acknowledge_finding(finding_id, actor=actor_of(request))
-    return redirect("cluster_health")
+    return redirect("home" if "at_home" in request.POST else "cluster_health")
 
 
 def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noqa: PLR0911

@@ -23,6 +23,7 @@ from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.listing import list_newest
+from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 
 RECENT_PURGES = 6
@@ -57,6 +58,7 @@ def home(request: HttpRequest) -> HttpResponse:
         findings = list_findings(user)
         context |= {
             "operates": True,
+            "board": describe_board(user),
             "stopped_services": describe_stopped_services(),
             "findings": findings[:FINDINGS_AT_HOME],
             "other_findings": len(findings[FINDINGS_AT_HOME:]),

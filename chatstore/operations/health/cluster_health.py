@@ -141,8 +141,11 @@ class ClusterHealth:
         return sum(node.is_up is None for node in self.nodes or ())
 
 
-def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHealth:
-    """Return the current health of the cluster. user: None for commands. Raises `Forbidden`."""
+def read_cluster_health(user: AbstractUser | AnonymousUser | None, *, is_brief: bool = False) -> ClusterHealth:
+    """Return the current health of the cluster. user: None for commands. Raises `Forbidden`.
+
+    is_brief: only nodes, clocks and worst partitions; the others are None and have no reason.
+    """
     if user is not None:
         require(user, READ_HEALTH)
     now = postgres_now()
@@ -163,19 +166,23 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None) -> ClusterHea
     else:
         clocks = try_read("clocks", lambda: read_clocks(now))
         worst = try_read("worst", lambda: read_worst(now))
-        uncovered = None if clocks is None else _read_uncovered(clocks[0])
-        if uncovered is None:
+        uncovered = None if clocks is None or is_brief else _read_uncovered(clocks[0])
+        if clocks is None:
             missing["uncovered"] = missing["clocks"]
     return ClusterHealth(
         now=now,
         nodes=found_nodes,
         clocks=clocks,
-        repair_round=None if clocks is None else read_round(now, clocks),
+        repair_round=None if clocks is None or is_brief else read_round(now, clocks),
         worst=worst,
         uncovered=uncovered,
-        read_path=try_read("read_path", lambda: ReadPath(counters.read_all(), counters.counting_since())),
+        read_path=None if is_brief else try_read("read_path", _read_counters),
         missing=missing,
     )
+
+
+def _read_counters() -> ReadPath:
+    return ReadPath(counters.read_all(), counters.counting_since())
 
 
 def read_worst(now: dt.datetime) -> WorstPartitions:

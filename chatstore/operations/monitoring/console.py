@@ -116,14 +116,14 @@ class RunPage:
     older: int | None
 
 
-def describe_jobs(user: Actor) -> list[JobView]:
-    """Return the jobs with a schedule. Raises `Forbidden`."""
+def describe_jobs(user: Actor, *, last: int = LAST_RUNS) -> list[JobView]:
+    """Return the jobs with a schedule. last: past runs of each. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     now = postgres_now()
     open_by_job: dict[str, list[ListedRun]] = defaultdict(list)
     for entry in _describe(_runs().open().filter(subject="").order_by("due_at", "id"), now):
         open_by_job[entry.run.job].append(entry)
-    views = (_describe_job(times, now, open_by_job[times.job.name]) for times in list_timetables())
+    views = (_describe_job(times, now, open_by_job[times.job.name], last=last) for times in list_timetables())
     return [view for view in views if view is not None]
 
 
@@ -250,18 +250,20 @@ def describe_stopped_services() -> str:
     )
 
 
-def _describe_job(times: Timetable, now: dt.datetime, waiting: Sequence[ListedRun]) -> JobView | None:
+def _describe_job(
+    times: Timetable, now: dt.datetime, waiting: Sequence[ListedRun], *, last: int = LAST_RUNS
+) -> JobView | None:
     job, schedule = times.job, times.schedule
     if schedule is None:
         return None
     runs = _runs().filter(job=job.name, subject="").ended()
-    last = _describe(runs.order_by("-ended_at", "-id")[:LAST_RUNS], now)
+    past = _describe(runs.order_by("-ended_at", "-id")[:last], now)
     return JobView(
         job=job,
         schedule=schedule,
         is_enabled=times.is_enabled,
         next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_enabled and not times.broken else [],
-        last=last[::-1],
+        last=past[::-1],
         open=waiting,
         broken=times.broken,
     )
