@@ -1,4 +1,4 @@
-"""Ninety days as small multiples: a line for each figure, with purges and repairs on the same axis.
+"""Days as small multiples: a line for each figure, with purges and repairs on the same axis.
 
 Days and marks go in, coordinates and labels come out. A template draws them as SVG and as a table.
 A day without a measurement is a gap in the line, never a zero.
@@ -25,6 +25,9 @@ _FIELD = HEIGHT - TOP - BOTTOM
 MAX_ACTIONS_PER_DAY = 4
 """Marks of one day that the table lists."""
 
+MAX_DAYS_LABELLED, MAX_WEEKS_LABELLED = 7, 6
+"""Days and weeks up to which each has a label below."""
+
 LARGEST_GAP_DAYS = 1
 """Days apart that a line joins; a missing day is a gap."""
 
@@ -48,9 +51,10 @@ class DayFigures:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A measured day."""
+    """A measured day. left: where the day begins."""
 
     x: float
+    left: float
     y: float
     title: str
 
@@ -111,6 +115,16 @@ class Chart:
     bottom: int = HEIGHT - BOTTOM
 
     @property
+    def days(self) -> int:
+        """The number of days that it shows."""
+        return (self.last - self.first).days + 1
+
+    @property
+    def day_width(self) -> float:
+        """The width of a day."""
+        return round((self.right - self.left) / self.days, 2)
+
+    @property
     def is_empty(self) -> bool:
         """Return whether there is neither a measurement nor a mark."""
         return not self.rows
@@ -152,7 +166,12 @@ def _draw_panel(days: Sequence[DayFigures], index: int, scale: Scale, *, first: 
     points = [(day.day, value) for day in days if (value := day.values[index]) is not None]
     top = _top_of([value for _, value in points], scale)
     dots = [
-        Dot(_x(day, first, last), _y(value, top, scale), _dot_title(day, scale.format_value(value)))
+        Dot(
+            _x(day, first, last),
+            _left(day, first, last),
+            _y(value, top, scale),
+            _dot_title(day, scale.format_value(value)),
+        )
         for day, value in points
     ]
     return Panel(scale.title, _join([day for day, _ in points], dots), dots, _ticks(top, scale), _sum_up(points, scale))
@@ -178,6 +197,10 @@ def _y(value: float, top: float, scale: Scale) -> float:
 
 def _x(day: dt.date, first: dt.date, last: dt.date) -> float:
     return _at_share(((day - first).days + 0.5) / ((last - first).days + 1))
+
+
+def _left(day: dt.date, first: dt.date, last: dt.date) -> float:
+    return _at_share((day - first).days / ((last - first).days + 1))
 
 
 def _x_of_time(time: dt.datetime, first: dt.date, last: dt.date) -> float:
@@ -216,10 +239,15 @@ def _decades(top: float) -> list[float]:
 
 
 def _label_dates(first: dt.date, last: dt.date) -> list[tuple[float, str]]:
-    """Label the first of each month that has room beside the others."""
+    """Label each day, one a week, or the first of each month: as many as have room beside each other."""
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    months = [day for day in days if day.day == 1 and (last - day).days > 8]
-    return [(_x(day, first, last), formats.format_axis_day(day)) for day in months]
+    if len(days) <= MAX_DAYS_LABELLED:
+        labelled = days
+    elif len(days) <= MAX_WEEKS_LABELLED * 7:
+        labelled = [day for day in days if (last - day).days % 7 == 2]
+    else:
+        labelled = [day for day in days if day.day == 1 and (last - day).days > 8]
+    return [(_x(day, first, last), formats.format_axis_day(day)) for day in labelled]
 
 
 def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:

@@ -22,7 +22,7 @@ from chatstore.tasks import enqueue_run_on_commit
 from moderation.operations.access.maintenance_acts import request_run
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.buckets.actions import offers_for, run_bucket_action
-from moderation.operations.buckets.charts import chart_of_channel
+from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_span
 from moderation.operations.buckets.history import bucket_events
 from moderation.presentation.channel_states import describe_state
 from moderation.presentation.health_strip import STATE_LABELS, BucketEntry, draw_health
@@ -37,14 +37,15 @@ WORST = 8
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Show all buckets of a channel, the worst of them, and its last 90 days."""
+    """Show all buckets of a channel, the worst of them, and its last 7, 30 or 90 days."""
     channel = channel_for(request.user, channel_id)
     health = read_channel_health(request.user, channel.pk)
     context = _describe_channel(channel, health) | {
         "worst": health.worst(WORST),
         "state": describe_state(health.state, health.known),
         "newest_page": newest_page_lines(health),
-        "chart": chart_of_channel(channel.pk),
+        "chart": chart_of_channel(channel.pk, days=parse_span(request.GET.get("days", ""))),
+        "spans": SPANS,
         "runs": runs_for_subject(request.user, str(channel.pk)),
         "may_act": request.user.has_perm(MAINTAIN),
     }

@@ -19,7 +19,7 @@ from chatstore.operations.monitoring.console import JobView, describe_job, open_
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
 from chatstore.tasks import enqueue_run_on_commit
 from moderation.operations.access.maintenance_acts import request_run
-from moderation.operations.buckets.charts import chart_of_worst
+from moderation.operations.buckets.charts import SPANS, chart_of_worst, parse_span
 from moderation.views.findings import list_findings
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
@@ -53,7 +53,8 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
         "other_findings": len(findings[FINDINGS_SHOWN:]),
         "next_repair": repair.next_slots[0] if repair and repair.next_slots else None,
         "last_repair": repair.last[-1] if repair and repair.last else None,
-        "chart": chart_of_worst(),
+        "chart": chart_of_worst(days=parse_span(request.GET.get("days", ""))),
+        "spans": SPANS,
         "counts": _describe_counts(health.read_path.counts) if health.read_path else [],
         "may_act": request.user.has_perm(MAINTAIN),
     }

@@ -131,6 +131,24 @@ def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_histo
     assert "Highest: 2.5 ms" in history
 
 
+def test_links_lead_to_fewer_days_of_the_history(otto: User, sign_in: SignIn) -> None:
+    channel, today = make_channel(), postgres_now().date()
+    for ago, tombstones in ((0, 61), (20, 62), (60, 63)):
+        day = today - dt.timedelta(days=ago)
+        ChannelDay.objects.create(channel_id=channel.pk, day=day, tombstones=tombstones)
+    client = sign_in(otto)
+    for days, shown in (("", 3), ("?days=90", 3), ("?days=30", 2), ("?days=7", 1)):
+        html = client.get(f"/channels/{channel.pk}/health/{days}").content.decode()
+        assert html.count('<g class="day">') == shown
+        number = days.removeprefix("?days=") or "90"
+        assert f"Last {number} days" in html
+        assert re.findall(r'href="\?days=(\d+)#history" aria-current="true"', html) == [number]
+    for days in ("8", "-7", "7.0", "٧", "%00"):
+        refused = client.get(f"/channels/{channel.pk}/health/?days={days}")
+        assert refused.status_code == 400
+        assert "7, 30 or 90 days" in refused.content.decode()
+
+
 def test_an_open_finding_of_a_bucket_is_on_its_page_and_its_channel_s_page(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, 300)

@@ -53,15 +53,16 @@ def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | Non
     return max((one.value for one in measured if one is not None and one.measured_at >= since), default=None)
 
 
-def channel_days(channel_id: int, *, today: dt.date) -> list[Day]:
-    """Return the days of a channel with measurements, oldest first."""
-    days = _days(today).filter(channel_id=channel_id).order_by("day")
-    return [Day(row.day, row.tombstones, row.bytes, row.read_ms) for row in days]
+def channel_days(channel_id: int, *, today: dt.date, days: int = KEEP_DAYS) -> list[Day]:
+    """Return those of the last `days` days on which a channel was measured, oldest first."""
+    rows = _days(today, days).filter(channel_id=channel_id).order_by("day")
+    return [Day(row.day, row.tombstones, row.bytes, row.read_ms) for row in rows]
 
 
-def worst_days(*, today: dt.date) -> list[Day]:
-    """Return the maximum over all channels for each day, oldest first."""
-    found = _days(today).values("day").annotate(t=Max("tombstones"), b=Max("bytes"), r=Max("read_ms")).order_by("day")
+def worst_days(*, today: dt.date, days: int = KEEP_DAYS) -> list[Day]:
+    """Return the maximum over all channels for each of the last `days` days, oldest first."""
+    measured = _days(today, days).values("day")
+    found = measured.annotate(t=Max("tombstones"), b=Max("bytes"), r=Max("read_ms")).order_by("day")
     return [Day(row["day"], row["t"], row["b"], row["r"]) for row in found]
 
 
@@ -80,10 +81,10 @@ def delete_old_days(today: dt.date) -> int:
     return gone
 
 
-def first_day(today: dt.date) -> dt.date:
-    """Return the oldest day that is kept."""
-    return today - dt.timedelta(days=KEEP_DAYS - 1)
+def first_day(today: dt.date, days: int = KEEP_DAYS) -> dt.date:
+    """Return the first of the last `days` days. Without `days`: the oldest day that is kept."""
+    return today - dt.timedelta(days=days - 1)
 
 
-def _days(today: dt.date) -> QuerySet[ChannelDay]:
-    return ChannelDay.objects.filter(day__gte=first_day(today), day__lte=today)
+def _days(today: dt.date, days: int) -> QuerySet[ChannelDay]:
+    return ChannelDay.objects.filter(day__gte=first_day(today, days), day__lte=today)

@@ -54,6 +54,15 @@ def test_each_day_shows_the_worst_channel_per_figure() -> None:
     ChannelDay.objects.filter(channel_id__in=(one, other)).delete()
 
 
+def test_a_week_is_its_last_seven_days() -> None:
+    channel_id = fresh_id()
+    days = [TODAY - dt.timedelta(days=ago) for ago in (7, 6, 0)]
+    ChannelDay.objects.bulk_create(ChannelDay(channel_id=channel_id, day=day, tombstones=1) for day in days)
+    assert [day.day for day in channel_days(channel_id, today=TODAY, days=7)] == days[1:]
+    assert days[0] not in [day.day for day in worst_days(today=TODAY, days=7)]
+    ChannelDay.objects.filter(channel_id=channel_id).delete()
+
+
 def test_ninety_days_are_kept() -> None:
     channel_id = fresh_id()
     days = [TODAY - dt.timedelta(days=ago) for ago in (0, KEEP_DAYS - 1, KEEP_DAYS)]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +101,28 @@ def test_the_table_lists_the_first_actions_of_a_day_and_purges_before_repairs() 
     purge = Mark("purge", at, "purge 81 removed 1,204 messages")
     (row,) = draw_history([], [*repairs, purge], SCALES, first=FIRST, last=LAST).rows
     assert row.actions == [purge.label, *(mark.label for mark in repairs[:3]), "and 5 more"]
+
+
+def test_the_field_of_each_day_is_as_wide_as_its_share() -> None:
+    chart = draw_history([day(6, 1), day(0, 1)], [], SCALES, first=LAST - dt.timedelta(days=6), last=LAST)
+    assert chart.days == 7
+    first, last = chart.panels[0].dots
+    assert first.left == chart.left
+    assert abs(last.left + chart.day_width - chart.right) < 0.2
+    assert all(abs(dot.left + chart.day_width / 2 - dot.x) < 0.2 for dot in (first, last))
+
+
+@pytest.mark.parametrize(
+    ("span", "labels"),
+    [
+        (7, ["15 Nov", "16 Nov", "17 Nov", "18 Nov", "19 Nov", "20 Nov", "21 Nov"]),
+        (30, ["29 Oct", "5 Nov", "12 Nov", "19 Nov"]),
+        (90, ["1 Sep", "1 Oct", "1 Nov"]),
+    ],
+)
+def test_the_axis_labels_days_weeks_or_months(span: int, labels: list[str]) -> None:
+    chart = draw_history([], [], SCALES, first=LAST - dt.timedelta(days=span - 1), last=LAST)
+    assert [label for _, label in chart.dates] == labels
 
 
 def test_an_empty_chart_is_labelled() -> None:
