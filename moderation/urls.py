@@ -53,6 +53,7 @@ urlpatterns: list[URLPattern] = [
     path("find/suggestions/", home.jump, name="jump"),
     path("guilds/<snowflake:guild_id>/", timeline.guild, name="guild"),
     path("channels/<snowflake:channel_id>/", timeline.timeline, name="timeline"),
+    path("channels/<snowflake:channel_id>/pin/", timeline.channel_pin, name="channel_pin"),
     path("channels/<snowflake:channel_id>/rows/", timeline.timeline_rows, name="timeline_rows"),
     path("channels/<snowflake:channel_id>/new/", timeline.timeline_new, name="timeline_new"),
     path("channels/<snowflake:channel_id>/delete-message/", timeline.message_delete, name="message_delete"),

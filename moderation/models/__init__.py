@@ -4,6 +4,7 @@ from moderation.models.audit import AuditEntry, AuditLink, UnlinkedEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.notes import Note
+from moderation.models.pinned_channels import PinnedChannel
 from moderation.models.preferences import Preferences
 from moderation.models.purges import ManifestBucket, ManifestSummary, Purge, Undo
 from moderation.models.raids import RaidSettings
@@ -21,6 +22,7 @@ __all__ = [
     "ManifestBucket",
     "ManifestSummary",
     "Note",
+    "PinnedChannel",
     "Preferences",
     "Purge",
     "PurgeDay",

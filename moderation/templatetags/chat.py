@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from django import template
 from django.contrib.auth.models import AbstractUser
@@ -230,17 +230,23 @@ def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
 
 
 @register.simple_tag
-def channel_links(channels: Iterable[Channel], current: Channel, active: Collection[int]) -> SafeString:
-    """Render channels as items of a list, each a link to its newest messages."""
-    mark = fill('<span class="live-dot" title="{}"></span>', _("posted in within the last hour"))
+def channel_links(
+    channels: Iterable[Channel], current: Channel, sidebar: Sidebar, *, with_guild: bool = False
+) -> SafeString:
+    """Render channels as items of a list, each a link to its newest messages. with_guild: below the name."""
+    live = fill('<span class="live-dot" title="{}"></span>', _("posted in within the last hour"))
+    raid = fill('<span class="tag raid-mark">{}</span>', _("raid"))
     return fill_each(
-        '<li>\n<a href="{}#end"{}><bdi class="clip">{}</bdi>{}</a>\n</li>',
+        '<li>\n<a href="{}#end"{}><span class="clip"><bdi>{}</bdi>{}</span>{}</a>\n</li>',
         (
             (
                 url_of("timeline", channel.pk),
                 _CURRENT_PAGE if channel.pk == current.pk else "",
                 visible(channel),
-                mark if channel.pk in active else "",
+                fill(' <bdi class="quiet small">{}</bdi>', visible(channel.guild))
+                if with_guild and channel.guild
+                else "",
+                raid if channel.pk in sidebar.raided else live if channel.pk in sidebar.active else "",
             )
             for channel in channels
         ),

@@ -21,6 +21,7 @@ from moderation.operations.access.visibility import channel_for
 from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.new_messages import channel_version, read_new_messages
+from moderation.operations.lookup.pinned import pin_channel, unpin_channel
 from moderation.operations.lookup.sidebar import entrance_of, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.single_message import delete_message
@@ -52,6 +53,18 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         **_rows_context(request, channel, opened, position),
     }
     return render(request, "moderation/timeline/timeline.html", context)
+
+
+@require_POST
+@permission_required("chatstore.view_channel", raise_exception=True)
+def channel_pin(request: HttpRequest, channel_id: int) -> HttpResponse:
+    """Pin a channel, or unpin it with `unpin`."""
+    actor = actor_of(request)
+    if "unpin" in request.POST:
+        unpin_channel(channel_id, actor=actor)
+    else:
+        pin_channel(channel_id, actor=actor)
+    return redirect("timeline", channel_id)
 
 
 @require_safe

@@ -114,6 +114,7 @@ find/ GET find/?q=no-such-user 302 403 200 200 200 200
 find/suggestions/ GET find/suggestions/?q=no-such-user 302 403 200 200 200 200
 guilds/<snowflake:guild_id>/ GET guilds/1/ 302 403 404 404 404 404
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
+channels/<snowflake:channel_id>/pin/ POST channels/{channel}/pin/ 302 403 302 302 302 302
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 200 200 200 200
 channels/<snowflake:channel_id>/new/ GET channels/{channel}/new/?newest={message} 302 403 200 200 200 200
 channels/<snowflake:channel_id>/delete-message/ POST channels/{channel}/delete-message/ 302 403 400 400 403 400

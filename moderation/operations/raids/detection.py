@@ -35,6 +35,9 @@ LOOK_BACK_MS = 30 * MINUTE_MS
 
 MAX_NOTICES = 3
 
+MAX_MARKED = 100
+"""Channels with a raid that are marked in lists."""
+
 
 def check_raids(now: dt.datetime) -> None:
     """Open findings for channels that seem to be raided; close those of raids that are over or were purged."""
@@ -97,6 +100,12 @@ def _describe_raid(channel: Channel, assessment: Assessment, *, known: Finding |
 def open_raid(channel_id: int) -> Finding | None:
     """Return the open finding about a raid in a channel, or None."""
     return Finding.objects.open().filter(kind=RAID, subject=str(channel_id)).first()
+
+
+def raided_channels() -> set[int]:
+    """Return the ids of the channels with the newest open findings about raids."""
+    raids = Finding.objects.open().filter(kind=RAID).order_by("-opened_at")[:MAX_MARKED]
+    return {int(subject) for subject in raids.values_list("subject", flat=True)}
 
 
 def list_raids(user: Actor) -> list[Finding]:
