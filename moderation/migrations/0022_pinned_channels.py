@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chatstore', '0007_row_ids'),
-        ('moderation', '0018_request_ids'),
+        ('moderation', '0019_scan_parts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chatstore', '0007_row_ids'),
-        ('moderation', '0019_scan_parts'),
+        ('moderation', '0022_pinned_channels'),
     ]
 
     operations = [
