@@ -198,14 +198,15 @@ def test_a_worker_that_is_killed_anywhere_loses_nothing(
             raise KilledError
         return result
 
-    monkeypatch.setattr(scan, victim, die_at_last)
-    for _ in range(3):
-        try:
-            scan_to_end(purge.pk)
-        except KilledError:
-            expire_leases(purge)
-        if Purge.objects.get(pk=purge.pk).state == PurgeState.SCANNING:
-            assert purge.pk in due_scans()
+    with monkeypatch.context() as until_scanned:
+        until_scanned.setattr(scan, victim, die_at_last)
+        for _ in range(3):
+            try:
+                scan_to_end(purge.pk)
+            except KilledError:
+                expire_leases(purge)
+            if Purge.objects.get(pk=purge.pk).state == PurgeState.SCANNING:
+                assert purge.pk in due_scans()
     assert_frozen_once(purge, mona, selection)
 
 
