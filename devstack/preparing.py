@@ -112,9 +112,14 @@ class Children:
 
 
 def prepare_schemas(stack: Stack, *, report: Callable[[str], object] = len) -> None:
-    """Bring tables and static files up to date, in parallel. The name of each step is passed to `report`."""
+    """Bring tables and static files up to date. The name of each step is passed to `report`.
+
+    Static files belong to all stacks of the servers, tables to one, so that the suite's workers prepare theirs at once.
+    """
     with preparation_lock(stack):
-        run_steps(stack, [MIGRATE, SYNC_CASSANDRA, COLLECT_STATIC], report=report)
+        run_steps(stack, [COLLECT_STATIC], report=report)
+    with preparation_lock(stack, stack.database):
+        run_steps(stack, [MIGRATE, SYNC_CASSANDRA], report=report)
 
 
 def wants_demo() -> bool:
@@ -186,10 +191,10 @@ def _path_of_fingerprint(stack: Stack, step: SetupStep) -> Path:
 
 
 @contextmanager
-def preparation_lock(stack: Stack) -> Iterator[None]:
+def preparation_lock(stack: Stack, part: str = "stack") -> Iterator[None]:
     """Serialize the preparation of two concurrent test runs; the second one finds nothing to do."""
     stack.folder.mkdir(parents=True, exist_ok=True)
-    with (stack.folder / "preparing.lock").open("a+") as lock:
+    with (stack.folder / f"preparing-{part}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
