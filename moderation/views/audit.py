@@ -31,6 +31,7 @@ from moderation.operations.lookup.audit_log import (
 )
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
+from moderation.views.exports import attach
 from moderation.views.session import actor_of
 
 FILTERS = ("person", "action", "server", "channel", "user", "purge", "message", "since", "until")
@@ -92,7 +93,7 @@ def audit_entry(request: HttpRequest, entry_id: int) -> HttpResponse:
 def audit_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Export the entries of the same filters as CSV."""
     entries = _export(request)
-    return _attachment(as_csv(entries), "text/csv; charset=utf-8", "audit.csv")
+    return attach(as_csv(entries), "text/csv; charset=utf-8", "audit.csv")
 
 
 @require_safe
@@ -100,17 +101,12 @@ def audit_csv(request: HttpRequest) -> StreamingHttpResponse:
 def audit_json(request: HttpRequest) -> StreamingHttpResponse:
     """Export the entries of the same filters as a JSON array; an ID is a string."""
     entries = _export(request)
-    return _attachment(as_json(entries), "application/json", "audit.json")
+    return attach(as_json(entries), "application/json", "audit.json")
 
 
 def _export(request: HttpRequest) -> Iterator[ListedEntry]:
     chosen = {name: request.GET[name] for name in FILTERS if request.GET.get(name)}
     return export_entries(_parse_query(request.GET), chosen=chosen, actor=actor_of(request))
-
-
-def _attachment(content: Iterator[str], content_type: str, name: str) -> StreamingHttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingHttpResponse(content, content_type=content_type, headers=headers)
 
 
 def _parse_query(query: QueryDict) -> AuditQuery:

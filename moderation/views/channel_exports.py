@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 
 from chatstore.operations.health.channel_list import ListedChannel
-
-ROWS_PER_CHUNK = 100
-"""Rows that are sent together."""
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""Characters at which a spreadsheet takes a cell for a formula."""
-
-Cell = str | int | None
-
-
-def _id(value: int | None) -> str | None:
-    """Return an ID as text: it has more digits than a number in JavaScript."""
-    return None if value is None else str(value)
+from moderation.views.exports import Cell, id_as_text, write_csv, write_json
 
 
 def _time(value: dt.datetime | None) -> str | None:
@@ -30,10 +14,10 @@ def _time(value: dt.datetime | None) -> str | None:
 
 
 COLUMNS: Mapping[str, Callable[[ListedChannel], Cell]] = {
-    "channel_id": lambda listed: _id(listed.row.pk),
+    "channel_id": lambda listed: id_as_text(listed.row.pk),
     "channel": lambda listed: listed.channel.name,
     "kind": lambda listed: listed.channel.kind,
-    "guild_id": lambda listed: _id(listed.channel.guild_id),
+    "guild_id": lambda listed: id_as_text(listed.channel.guild_id),
     "guild": lambda listed: None if listed.channel.guild is None else listed.channel.guild.name,
     "state": lambda listed: listed.state.name.lower(),
     "severity": lambda listed: None if listed.severity is None else listed.severity.name.lower(),
@@ -52,37 +36,16 @@ COLUMNS: Mapping[str, Callable[[ListedChannel], Cell]] = {
     "buckets_read_at": lambda listed: _time(listed.row.refreshed_at),
     "uncovered_deletes": lambda listed: listed.row.uncovered_deletes,
     "uncovered_deletes_changed_at": lambda listed: _time(listed.row.uncovered_at),
-    "last_purge": lambda listed: _id(listed.row.last_purge_id),
+    "last_purge": lambda listed: id_as_text(listed.row.last_purge_id),
     "last_purged_at": lambda listed: _time(listed.row.last_purged_at),
 }
-"""Columns by name. Names are an interface: scripts read them."""
 
 
 def as_csv(channels: Iterable[ListedChannel]) -> Iterator[str]:
     """Yield the lines of a CSV file with a header; an unknown figure is an empty cell."""
-    yield _lines([COLUMNS])
-    cells = ([defuse(read(listed)) for read in COLUMNS.values()] for listed in channels)
-    while some := list(islice(cells, ROWS_PER_CHUNK)):
-        yield _lines(some)
+    return write_csv(COLUMNS, channels)
 
 
 def as_json(channels: Iterable[ListedChannel]) -> Iterator[str]:
     """Yield a JSON array of objects; an unknown figure is null."""
-    rows = (json.dumps({name: read(listed) for name, read in COLUMNS.items()}) for listed in channels)
-    yield "["
-    separator = "\n"
-    while some := list(islice(rows, ROWS_PER_CHUNK)):
-        yield separator + ",\n".join(some)
-        separator = ",\n"
-    yield "\n]\n"
-
-
-def defuse(cell: Cell) -> Cell:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
-
-
-def _lines(rows: Iterable[Iterable[Cell]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerows(rows)
-    return buffer.getvalue()
+    return write_json(COLUMNS, channels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import permission_required
@@ -27,6 +26,7 @@ from chatstore.operations.health.channel_list import (
 from chatstore.operations.rights import READ_HEALTH
 from moderation.presentation.channel_states import LABELS
 from moderation.views.channel_exports import as_csv, as_json
+from moderation.views.exports import attach
 
 DEFAULT_SORT = "-state"
 
@@ -84,7 +84,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
 def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as CSV; an unknown figure is an empty cell."""
     channels = iterate_channels(request.user, _parse_query(request.GET))
-    return _attachment(as_csv(channels), "text/csv; charset=utf-8", "channels.csv")
+    return attach(as_csv(channels), "text/csv; charset=utf-8", "channels.csv")
 
 
 @require_safe
@@ -92,12 +92,7 @@ def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
 def channels_json(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as a JSON array; an unknown figure is null, an ID a string."""
     channels = iterate_channels(request.user, _parse_query(request.GET))
-    return _attachment(as_json(channels), "application/json", "channels.json")
-
-
-def _attachment(content: Iterator[str], content_type: str, name: str) -> StreamingHttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingHttpResponse(content, content_type=content_type, headers=headers)
+    return attach(as_json(channels), "application/json", "channels.json")
 
 
 def _parse_query(query: QueryDict) -> ChannelQuery:

@@ -14,7 +14,8 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Channel, ChannelSummary, Guild
 from chatstore.operations.health.channel_list import ListedChannel
 from chatstore.operations.health.summaries import known_of
-from moderation.views.channel_exports import COLUMNS, ROWS_PER_CHUNK, as_csv, as_json, defuse
+from moderation.views.channel_exports import COLUMNS, as_csv, as_json
+from moderation.views.exports import ROWS_PER_CHUNK, defuse
 
 pytestmark = pytest.mark.unit
 
