@@ -124,7 +124,7 @@ _FACTS: dict[str, Promise] = {
     "steps": gettext_lazy("Steps"),
     "ids": gettext_lazy("Messages"),
 }
-"""What details say that a line of the list shows, in its order, by key."""
+"""Labels of the details that a line of the list shows, in its order, by key."""
 
 _OTHER_FACTS: dict[str, Promise] = {
     "author": gettext_lazy("User"),

@@ -135,7 +135,7 @@ def test_wrong_codes_pause_the_address_for_this_account_alone(account: User) -> 
     client = pass_password(account)
     for _n in range(4):
         assert client.post(CODE, {"code": wrong_code(account)}).status_code == 200
-        # Entering the password again does not start the count anew.
+        # Entering the password again does not restart the count.
         client = pass_password(account)
     assert client.post(CODE, {"code": wrong_code(account)}).status_code == 429
     assert client.post(CODE, {"code": code_of(account)}).status_code == 429

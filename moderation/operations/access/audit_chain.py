@@ -74,7 +74,7 @@ class Verification:
 
 
 def link_entries(*, seconds: float = LINK_SECONDS) -> int:
-    """Link entries until none is left or the time is over; return their number. 0 if another linker runs."""
+    """Link entries until none is left or the time has passed; return their number. 0 if another linker runs."""
     end, linked = time.monotonic() + seconds, 0
     while count := _link_batch():
         linked += count

@@ -3,7 +3,7 @@
 What is ahead of a scan's position, in the order of its scope, is one claim, on the purge's row. Its worker scans the
 first buckets itself, and the rest too if that is little. Otherwise it lists what is ahead in *parts*, some at a time:
 rows that each worker claims, one after the other. A position is stored in the transaction that stores what was found up
-to it, with the purge's row locked, so each bucket is counted once, whoever is killed.
+to it, with the purge's row locked, so each bucket is counted once, whichever worker is killed.
 """
 
 from __future__ import annotations
