@@ -86,6 +86,7 @@ def test_one_bucket_is_repaired_and_measured_by_every_replica(otto: User) -> Non
     assert noted["tombstones_apart"].value == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_tables_only")
 def test_a_full_repair_resets_the_clocks_and_a_second_attempt_skips_repaired_ranges(settings: Settings) -> None:
     settings.GC_GRACE_RAISE_BY_ITSELF = False

@@ -74,6 +74,7 @@ def test_a_page_that_ends_at_its_deadline_is_counted() -> None:
     assert counted(counters.LATE) >= 1
 
 
+@pytest.mark.slow
 def test_a_read_that_fails_on_tombstones_is_counted_each_time() -> None:
     channel_id = fresh_id()
     ids = spread_ids(110_000, newest_ms=now_ms() - 100 * DAY_MS, step_ms=1)

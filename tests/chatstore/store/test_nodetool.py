@@ -70,6 +70,7 @@ def test_all_its_processes_end_at_the_timeout(settings: Settings) -> None:
     assert wait_for(mark, count=0) == []
 
 
+@pytest.mark.slow
 def test_all_its_processes_end_when_its_caller_is_killed() -> None:
     mark = f"mark-{time.monotonic_ns()}"
     code = "\n".join(

@@ -51,6 +51,7 @@ def purge(mona: User) -> Purge:
     return purge
 
 
+@pytest.mark.slow
 def test_a_message_is_excluded_in_few_statements_and_little_memory(mona: User, purge: Purge) -> None:
     tracemalloc.start()
     try:

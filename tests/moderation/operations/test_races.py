@@ -158,6 +158,7 @@ def run_at_once(*purges: Purge) -> list[Purge]:
         return list(workers.map(run, purges))
 
 
+@pytest.mark.slow
 def test_two_moderators_at_once_delete_and_restore_each_message_once(mona: User, channel: Channel) -> None:
     other = make_user("mo", group="moderators")
     old, recent = old_ids(1_200), recent_ids(300)

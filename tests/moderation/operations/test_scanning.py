@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+import pytest
+
 from chatstore.domain.buckets import bucket_of
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
@@ -30,6 +32,7 @@ def frozen_ids(purge: Purge) -> list[int]:
     return [message_id for step in steps for message_id in unpack_ids(step.ids)]
 
 
+@pytest.mark.slow
 def test_many_small_buckets_are_frozen_in_order_whatever_is_read_first(mona: User) -> None:
     author = secrets.randbits(60)
     channels = sorted((make_channel() for _ in range(6)), key=lambda channel: channel.pk)

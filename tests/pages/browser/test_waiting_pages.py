@@ -135,11 +135,16 @@ def queue_undo(user: User) -> Purge:
 @pytest.mark.parametrize(
     ("arrange", "work", "heading"),
     [
-        (draft, lambda purge: scan_purge(purge.id), "Delete 6 messages?"),
-        (queue, run_to_end, "Deleted 6 messages"),
-        (queue_undo, run_to_end, "Restored 6 messages"),
+        pytest.param(
+            draft,
+            lambda purge: scan_purge(purge.id),
+            "Delete 6 messages?",
+            marks=pytest.mark.slow,
+            id="preview",
+        ),
+        pytest.param(queue, run_to_end, "Deleted 6 messages", id="running purge"),
+        pytest.param(queue_undo, run_to_end, "Restored 6 messages", marks=pytest.mark.slow, id="undo"),
     ],
-    ids=["preview", "running purge", "undo"],
 )
 def test_a_finished_job_requests_one_document(
     arrange: Callable[[User], Purge], work: Callable[[Purge], object], heading: str, browser_session: BrowserSession
