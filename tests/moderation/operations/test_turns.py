@@ -200,6 +200,7 @@ def test_a_worker_that_leaves_a_purge_to_another_worker_does_not_make_it_wait(
     assert does_another_wait(second.purge.pk)
 
 
+@pytest.mark.slow
 def test_a_purge_whose_wakeup_was_lost_is_processed_after_the_next_poll(
     two: tuple[Scattered, Scattered], enqueued: list[str | int]
 ) -> None:

@@ -57,6 +57,7 @@ def list_ids(page: Page, url: str) -> list[str]:
         page.wait_for_load_state()
 
 
+@pytest.mark.slow
 def test_words_in_two_channels_are_purged_and_one_author_restored(browser_session: BrowserSession) -> None:
     page, (one, two) = browser_session.page, browser_session.samples
     page.goto(f"{browser_session.site.url}/channels/{one.channel_id}/")
