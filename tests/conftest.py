@@ -61,6 +61,7 @@ HAS_SERVERS = pytest.StashKey[bool]()
 """Set on the session: whether its database and keyspace exist."""
 
 NODES_ARE_KILLED_IN = ("tests/outage/", "tests/moderation/faults/real_workers/")
+BROWSER_TESTS = "tests/pages/browser/"
 
 
 # Runs before pytest selects by `-m`.
@@ -69,8 +70,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "domain" in item.path.parts:
             item.add_marker(pytest.mark.unit)
+    items.sort(key=lambda item: _rank(item.path.as_posix()))
+
+
+def _rank(path: str) -> int:
+    """Return 0 for tests that run first, 2 for those that run last."""
+    # All of them are on one worker, for which the others would wait at the end.
+    if BROWSER_TESTS in path:
+        return 0
     # A restarted node has cold JIT compilers, which would distort later time measurements.
-    items.sort(key=lambda item: any(folder in item.path.as_posix() for folder in NODES_ARE_KILLED_IN))
+    return 2 if any(folder in path for folder in NODES_ARE_KILLED_IN) else 1
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships no types

@@ -14,6 +14,9 @@ from playwright.sync_api import Page, expect
 from tests.pages.exports import SampleExport, write_sample_export
 from tests.pages.serving import Site, browse_as, create_account
 
+# The second test restores messages of the purge that the first one has made.
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
@@ -57,7 +60,6 @@ def list_ids(page: Page, url: str) -> list[str]:
         page.wait_for_load_state()
 
 
-@pytest.mark.slow
 def test_words_in_two_channels_are_purged_and_one_author_restored(browser_session: BrowserSession) -> None:
     page, (one, two) = browser_session.page, browser_session.samples
     page.goto(f"{browser_session.site.url}/channels/{one.channel_id}/")
