@@ -6,6 +6,8 @@ the variable.
 
 import os
 
+from django.conf import global_settings
+
 from chatstore.local.layout import BENCH_STACK_NAME, TEST_STACK_NAMES
 
 # When workers share the suite, each has its own database, keyspace and broker.
@@ -21,4 +23,4 @@ os.environ["MONITOR_INTERVAL_SECONDS"] = "0"
 from chatstore.settings import *  # noqa: E402, F403
 
 # A password takes a third of a second of processor time to check, and hundreds are checked.
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *global_settings.PASSWORD_HASHERS]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Exists, OuterRef
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_days
@@ -44,6 +45,16 @@ MONITOR_TIMEOUT_SECONDS = 300.0
 """The monitor runs its checks every minute."""
 
 _BUCKET = re.compile(r"(-?\d{1,20}):(-?\d{1,9})")
+
+_LAST_RUNS = """
+SELECT run.id FROM unnest(%s::text[]) AS scheduled (name)
+CROSS JOIN LATERAL (
+    SELECT id FROM chatstore_jobrun
+    WHERE job = scheduled.name AND subject = '' AND state = ANY(%s)
+    ORDER BY ended_at DESC, id DESC LIMIT %s
+) AS run
+"""
+"""The ids of each job's last runs, each job's by the index `run_by_subject`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +131,12 @@ def describe_jobs(user: Actor, *, last: int = LAST_RUNS) -> list[JobView]:
     """Return the jobs with a schedule. last: past runs of each. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     now = postgres_now()
-    open_by_job: dict[str, list[ListedRun]] = defaultdict(list)
-    for entry in _describe(_runs().open().filter(subject="").order_by("due_at", "id"), now):
-        open_by_job[entry.run.job].append(entry)
-    views = (_describe_job(times, now, open_by_job[times.job.name], last=last) for times in list_timetables())
+    open_by_job = _by_job(_describe(_runs().open().filter(subject="").order_by("due_at", "id"), now))
+    timetables = list_timetables()
+    past_by_job = _last_runs([times.job for times in timetables], now, last=last)
+    views = (
+        _describe_job(times, now, open_by_job[times.job.name], past_by_job[times.job.name]) for times in timetables
+    )
     return [view for view in views if view is not None]
 
 
@@ -132,7 +145,8 @@ def describe_job(user: Actor, name: str) -> JobView:
     require(user, READ_HEALTH)
     job, now = job_named(name), postgres_now()
     runs = _runs().open().filter(job=job.name, subject="").order_by("due_at", "id")
-    view = _describe_job(timetable_of(job), now, _describe(runs, now))
+    past = _last_runs([job], now, last=LAST_RUNS)
+    view = _describe_job(timetable_of(job), now, _describe(runs, now), past[job.name])
     if view is None:
         raise NotFound(_("The job “%(name)s” has no schedule; it only runs on request.", name=name))
     return view
@@ -250,20 +264,32 @@ def describe_stopped_services() -> str:
     )
 
 
+def _last_runs(jobs: Sequence[Job], now: dt.datetime, *, last: int) -> dict[str, list[ListedRun]]:
+    """Return the last runs of each job that have ended, newest last, by its name."""
+    params = [[job.name for job in jobs], [state.value for state in ENDED], last]
+    runs = _runs().filter(id__in=RawSQL(_LAST_RUNS, params))  # noqa: S611 - a constant
+    return _by_job(_describe(runs.order_by("ended_at", "id"), now))
+
+
+def _by_job(entries: Sequence[ListedRun]) -> dict[str, list[ListedRun]]:
+    found: dict[str, list[ListedRun]] = defaultdict(list)
+    for entry in entries:
+        found[entry.run.job].append(entry)
+    return found
+
+
 def _describe_job(
-    times: Timetable, now: dt.datetime, waiting: Sequence[ListedRun], *, last: int = LAST_RUNS
+    times: Timetable, now: dt.datetime, waiting: Sequence[ListedRun], past: Sequence[ListedRun]
 ) -> JobView | None:
     job, schedule = times.job, times.schedule
     if schedule is None:
         return None
-    runs = _runs().filter(job=job.name, subject="").ended()
-    past = _describe(runs.order_by("-ended_at", "-id")[:last], now)
     return JobView(
         job=job,
         schedule=schedule,
         is_enabled=times.is_enabled,
         next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_enabled and not times.broken else [],
-        last=past[::-1],
+        last=past,
         open=waiting,
         broken=times.broken,
     )

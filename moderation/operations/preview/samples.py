@@ -24,14 +24,14 @@ from moderation.models import Purge, Step
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.preview.manifest_summary import Summary
 
-SAMPLES = 25
+SAMPLES = 15
 CONTEXT = 2
 """Messages shown before and after each window of samples."""
 
 WINDOW = 50
 """Messages per read; it covers samples that are close together."""
 
-MAX_READS = 6
+MAX_READS = 3
 """Per end. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
 statements.
 """
