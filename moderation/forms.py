@@ -103,8 +103,9 @@ class TermsForm(forms.Form):
         return any(self[name].value() for name in self.fields)
 
     def has_more(self) -> bool:
-        """Return whether anything but author and dates is filled in."""
-        return any(self[name].value() for name in self.fields.keys() - {"authors", "after", "before"})
+        """Return whether anything but author, dates and words is filled in."""
+        shown = {"authors", "after", "before", "words", "any_words"}
+        return any(self[name].value() for name in self.fields.keys() - shown)
 
     def read(self) -> Terms:
         """Return the group as typed. The form must be valid."""
@@ -136,16 +137,30 @@ class Composer:
         """True if no condition is filled in."""
         return not (self.all.is_filled() or self.either.is_filled() or self.none.is_filled())
 
+    @property
+    def groups(self) -> dict[str, TermsForm]:
+        """The groups of conditions, by the prefix of their fields."""
+        return {"": self.all, "either-": self.either, "none-": self.none}
+
     def read(self) -> Description:
         """Return what was typed. Raises `BadInput` with the first invalid field."""
-        for form in (self.place, self.all, self.either, self.none):
-            for field, errors in form.errors.items():
-                label = form.fields[field].label
-                if not label:
-                    raise BadInput(str(errors[0]))
-                raise BadInput(gettext("%(field)s: %(error)s") % {"field": label, "error": errors[0]})
+        _check(self.place, self.all, self.either, self.none)
         place = self.place.cleaned_data
         return Description(**place, all=self.all.read(), either=self.either.read(), none=self.none.read())
+
+    def read_place(self) -> Description:
+        """Return the places that were typed, without conditions. Raises `BadInput` with the first invalid field."""
+        _check(self.place)
+        return Description(**self.place.cleaned_data)
+
+
+def _check(*groups: forms.Form) -> None:
+    for form in groups:
+        for field, errors in form.errors.items():
+            label = form.fields[field].label
+            if not label:
+                raise BadInput(str(errors[0]))
+            raise BadInput(gettext("%(field)s: %(error)s") % {"field": label, "error": errors[0]})
 
 
 def read_presets(query: QueryDict) -> QueryDict:

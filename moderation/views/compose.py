@@ -38,6 +38,7 @@ from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
+from moderation.views.picks import describe_fields
 from moderation.views.rows import rows_of
 from moderation.views.saved_filters import describe_filters, save_typed
 from moderation.views.session import actor_of
@@ -223,6 +224,7 @@ def _show_form(
         "filter_name": request.POST.get("filter_name", ""),
         "applied": read_cursor(request.GET, "filter"),
         "keeps": f"&preview={replaced.pk}" if replaced else "",
+        "picks": describe_fields(request.user, form),
         **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)

@@ -130,6 +130,8 @@ delete/ POST delete/ 302 403 400 400 403 400
 delete/filters/<int:filter_id>/delete/ POST delete/filters/0/delete/ 302 403 404 404 403 404
 delete/summary/ POST delete/summary/ 302 403 200 200 403 200
 delete/matches/ POST delete/matches/ 302 403 200 200 403 200
+delete/suggestions/ GET delete/suggestions/?q=vic 302 403 200 200 403 200
+delete/counts/ POST delete/counts/ 302 403 200 200 403 200
 channels/<snowflake:channel_id>/<snowflake:message_id>/ GET channels/{channel}/{message}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ GET channels/{channel}/{message}/undo/ 302 403 400 400 403 400
 channels/<snowflake:channel_id>/<snowflake:message_id>/undo/ POST channels/{channel}/{message}/undo/ 302 403 400 400 403 400

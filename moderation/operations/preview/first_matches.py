@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -61,7 +61,7 @@ def find_first_matches(user: Actor, selection: Selection) -> FirstMatches:
     end = time.monotonic() + SECONDS
     channels, places, is_whole = _list_places(user, selection)
     found, stopped_at = _search(selection, places, end=end)
-    shown = sorted(found, reverse=True)[:MATCHES_SHOWN]
+    shown = sorted((match[:2] for match in found), reverse=True)[:MATCHES_SHOWN]
     newest = [(channels[message.channel_id], message) for message in _read(shown)]
     return FirstMatches(
         count=len(found),
@@ -70,6 +70,23 @@ def find_first_matches(user: Actor, selection: Selection) -> FirstMatches:
         is_complete=is_whole and stopped_at is None,
         back_to=_searched_from(stopped_at, len(channels)) if stopped_at and is_whole else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorCounts:
+    """Messages found so far of each author. is_complete: the whole scope was searched."""
+
+    by_author: Mapping[int, int]
+    is_complete: bool
+
+
+def count_by_author(user: Actor, selection: Selection) -> AuthorCounts:
+    """Count the matches of each author in the newest buckets for a moment. Raises `Forbidden`, `StoreUnavailable`."""
+    require(user, "moderation.add_purge")
+    end = time.monotonic() + SECONDS
+    _, places, is_whole = _list_places(user, selection)
+    found, stopped_at = _search(selection, places, end=end)
+    return AuthorCounts(Counter(author_id for _, _, author_id in found), is_whole and stopped_at is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +99,16 @@ class _Stop:
 
 def _search(
     selection: Selection, places: Sequence[BucketKey], *, end: float
-) -> tuple[list[tuple[int, int]], _Stop | None]:
-    """Return (message id, channel id) of the matches, and where the search ended; None if everything was searched."""
+) -> tuple[list[tuple[int, int, int]], _Stop | None]:
+    """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
     pick = selection.matcher(bots=bots_of(selection))
-    found: list[tuple[int, int]] = []
+    found: list[tuple[int, int, int]] = []
     for channel_id, bucket, pages in _open_each(selection, places):
         oldest = None
         if time.monotonic() > end:
             return found, _Stop(bucket, None)
         for rows in pages:
-            found += [(row[MESSAGE_ID], channel_id) for row in pick(rows)]
+            found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in pick(rows)]
             oldest = rows[-1][MESSAGE_ID] if rows else oldest
             if time.monotonic() > end and len(rows) == PAGE_ROWS:
                 return found, _Stop(bucket, oldest)

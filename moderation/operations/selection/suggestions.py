@@ -1,0 +1,95 @@
+"""Chat users and channels that are suggested for a name in the composer, and those that its fields name already.
+
+By index, so that each keystroke may ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from chatstore.models.names import find_by_name
+from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.selection.parsing import find_author, find_channel, split_names
+
+MAX_SUGGESTED = 8
+
+MAX_NAME_CHARACTERS = 200
+
+MAX_LOOKED_UP = 20
+"""Names of one field that are looked up to describe them; each is a query. IDs are one query together."""
+
+
+def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
+    """Return chat users by the beginning or a part of a name, or by an id. Raises `Forbidden`."""
+    require(user, "chatstore.view_chatuser")
+    name = _clean(typed, "@")
+    if not name:
+        return []
+    known = [] if (number := _number(name)) is None else list(ChatUser.objects.filter(pk=number))
+    return known or find_by_name(ChatUser.objects.all(), name, limit=MAX_SUGGESTED)
+
+
+def suggest_channels(user: Actor, typed: str, *, guild_id: int | None = None) -> list[Channel]:
+    """Return channels by the beginning or a part of a name, or by an id. guild_id: only those of this guild."""
+    require(user, "chatstore.view_channel")
+    channels = visible_channels(user) if guild_id is None else visible_channels(user).filter(guild_id=guild_id)
+    name = _clean(typed, "#")
+    if not name:
+        return []
+    known = [] if (number := _number(name)) is None else list(channels.filter(pk=number))
+    return known or find_by_name(channels, name, limit=MAX_SUGGESTED)
+
+
+def people_named(user: Actor, fields: Iterable[str]) -> dict[str, ChatUser]:
+    """Return the chat users of the names and ids in fields, by what was typed; without those that are not one user."""
+    require(user, "chatstore.view_chatuser")
+    names = _names_in(fields)
+    known = {str(user_id): found for user_id, found in ChatUser.objects.in_bulk(_numbers_in(names)).items()}
+    for name in [name for name in names if name not in known][:MAX_LOOKED_UP]:
+        try:
+            found = ChatUser.objects.filter(pk=find_author(name)).first()
+        except BadInput:
+            continue
+        if found is not None:
+            known[name] = found
+    return known
+
+
+def channels_named(user: Actor, fields: Iterable[str]) -> dict[str, Channel]:
+    """Return the channels of the names and ids in fields, by what was typed; without those that are not one channel."""
+    channels, names = visible_channels(user), _names_in(fields)
+    known = {str(channel_id): found for channel_id, found in channels.in_bulk(_numbers_in(names)).items()}
+    for name in [name for name in names if name not in known][:MAX_LOOKED_UP]:
+        try:
+            known[name] = find_channel(name, channels)
+        except BadInput:
+            continue
+    return known
+
+
+def _names_in(fields: Iterable[str]) -> list[str]:
+    try:
+        return list(dict.fromkeys(name for field in fields for name in split_names(field)))
+    except BadInput:
+        return []  # the summary says what has to be fixed
+
+
+def _numbers_in(names: Iterable[str]) -> list[int]:
+    return [number for name in names if (number := _number(name)) is not None]
+
+
+def _clean(typed: str, sign: str) -> str:
+    name = typed.strip().removeprefix(sign).strip()
+    return "" if len(name) > MAX_NAME_CHARACTERS or "\x00" in name else name
+
+
+def _number(name: str) -> int | None:
+    if not (name.isascii() and name.lstrip("-").isdigit()):
+        return None
+    try:
+        return parse_snowflake(name)
+    except BadInput:
+        return None

@@ -1,0 +1,116 @@
+"""The composer's fields of names: what is suggested while one types, and what is chosen already, as JSON for a script.
+
+Without the script, names and ids are typed, and the summary resolves them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from chatstore.domain.controls import show_hidden
+from chatstore.domain.errors import BadInput, StoreUnavailable
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, ChatUser
+from moderation.forms import Composer, read_cursor
+from moderation.operations.access.visibility import Actor
+from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.preview.first_matches import AuthorCounts, count_by_author
+from moderation.operations.selection.parsing import Terms, parse_selection, split_names
+from moderation.operations.selection.suggestions import (
+    MAX_SUGGESTED,
+    channels_named,
+    people_named,
+    suggest_channels,
+    suggest_people,
+)
+from moderation.presentation.avatars import initials_of, tone_of
+from moderation.presentation.formats import format_count, format_short_day
+
+CHANNEL_FIELDS = ("channels", "except_channels")
+
+
+class Pick(NamedTuple):
+    """A chat user or a channel. value: what is put into the field. avatar: of a user, its tone and initials."""
+
+    value: str
+    label: str
+    note: str = ""
+    avatar: tuple[int, str] | None = None
+
+
+@require_safe
+@permission_required("moderation.add_purge", raise_exception=True)
+def suggestions(request: HttpRequest) -> JsonResponse:
+    """Return the users or channels (`kind`) whose names contain `q`. `guild`: only channels of this guild."""
+    typed = request.GET.get("q", "")
+    if request.GET.get("kind") == "channels":
+        guild_id = read_cursor(request.GET, "guild")
+        found = [_describe_channel(row) for row in suggest_channels(request.user, typed, guild_id=guild_id)]
+    else:
+        found = [_describe_user(row) for row in suggest_people(request.user, typed)]
+    return JsonResponse({"picks": [pick._asdict() for pick in found]})
+
+
+@require_POST
+@permission_required("moderation.add_purge", raise_exception=True)
+def counts(request: HttpRequest) -> JsonResponse:
+    """Return how many messages the users of `people` have in the channels that the form names, by ID."""
+    try:
+        people = [parse_snowflake(name) for name in split_names(request.POST.get("people", ""))[:MAX_SUGGESTED]]
+        place = replace(Composer(request.POST).read_place(), everything=False, with_pinned=True)
+        where = replace(place, all=Terms(authors=",".join(map(str, people))))
+        found = count_by_author(request.user, parse_selection(where, user=request.user, now=timezone.localtime()))
+    except (BadInput, StoreUnavailable):
+        return JsonResponse({"counts": {}})
+    return JsonResponse({"counts": {str(author_id): _format(found, author_id) for author_id in people}})
+
+
+def _format(found: AuthorCounts, author_id: int) -> str:
+    messages = format_count(found.by_author.get(author_id, 0), "message")
+    return messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
+
+
+def describe_fields(user: Actor, form: Composer) -> dict[str, str]:
+    """Return what each field of names contains, as JSON, by the field's name with underscores."""
+    people = {f"{prefix}authors": terms["authors"].value() or "" for prefix, terms in form.groups.items()}
+    places = {name: form.place[name].value() or "" for name in CHANNEL_FIELDS}
+    users, channels = people_named(user, people.values()), channels_named(user, places.values())
+    described = {name: [_describe_name(typed, users) for typed in _split(text)] for name, text in people.items()}
+    described |= {name: [_describe_name(typed, channels) for typed in _split(text)] for name, text in places.items()}
+    return {name.replace("-", "_"): json.dumps([pick._asdict() for pick in picks]) for name, picks in described.items()}
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return split_names(text)
+    except BadInput:
+        return [text.replace("\x00", "")]
+
+
+def _describe_name(typed: str, known: dict[str, Any]) -> Pick:
+    row = known.get(typed)
+    if row is None:
+        return Pick(typed, show_hidden(typed))
+    return _describe_channel(row) if isinstance(row, Channel) else _describe_user(row)
+
+
+def _describe_channel(channel: Channel) -> Pick:
+    place = (channel.guild.name if channel.guild else gettext("Direct messages"), channel.category)
+    return Pick(str(channel.pk), show_hidden(str(channel)), show_hidden(" · ".join(filter(None, place))))
+
+
+def _describe_user(user: ChatUser) -> Pick:
+    made_at = account_made_at(user.pk, now=timezone.now())
+    note = [f"@{user.name}", *([gettext("bot")] if user.is_bot else [])]
+    if made_at is not None:
+        note.append(gettext("account created %(day)s") % {"day": format_short_day(made_at)})
+    name = str(user)
+    return Pick(str(user.pk), show_hidden(name), show_hidden(" · ".join(note)), (tone_of(user.pk), initials_of(name)))

@@ -1,0 +1,147 @@
+"""Chips of users and channels in the composer: choosing, removing, keys, pasted IDs, and roles for screen readers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from tests.moderation.channels import make_channel, now_ms, old_ids, write
+from tests.pages.browser.test_waiting_pages import in_thread
+from tests.pages.serving import Site, browse_as, create_account
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Two channels of the same name in two guilds, in both of which the first of two users of a name has posted."""
+
+    name: str
+    channels: list[Channel]
+    people: list[ChatUser]
+
+
+def make_cast() -> Cast:
+    name = f"pier-{secrets.token_hex(4)}"
+    channels = []
+    for guild in ("Harbour", "Tidewalkers"):
+        channel = make_channel()
+        channel.guild, channel.name = Guild.objects.create(pk=channel.pk - 1, name=guild), name
+        channel.save()
+        channels.append(channel)
+    people = [
+        ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(20) << 1 | n, name=f"{name}-{n}")
+        for n in range(2)
+    ]
+    for channel, count in zip(channels, (3, 4), strict=True):
+        write(channel, old_ids(count), author=people[0].pk)
+    return Cast(name, channels, people)
+
+
+@pytest.fixture
+def composer(site: Site) -> Iterator[tuple[Page, Cast]]:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        cast = in_thread(make_cast)
+        page.goto(f"{site.url}/delete/")
+        yield page, cast
+
+
+def chips_of(field: Locator) -> Locator:
+    return field.locator("xpath=ancestor::*[@data-picker]").locator(".picked li")
+
+
+def test_people_and_channels_are_chosen_without_an_id(composer: tuple[Page, Cast]) -> None:
+    page, cast = composer
+    channels = page.get_by_role("combobox", name="Channels", exact=True)
+    channels.press_sequentially(cast.name[:-1])
+    options = page.get_by_role("option")
+    expect(options).to_have_count(2)
+    for guild in ("Harbour", "Tidewalkers"):
+        options.filter(has_text=guild).click()
+    expect(options.filter(has_text="Harbour")).to_have_attribute("aria-selected", "true")
+    expect(chips_of(channels)).to_have_count(2)
+    expect(page.locator("#channels")).to_have_value(f"{cast.channels[0].pk}, {cast.channels[1].pk}")
+
+    people = page.get_by_role("combobox", name="Written by").first
+    people.press_sequentially(f"@{cast.name}")
+    expect(options).to_have_count(2)
+    expect(options.filter(has_text=f"@{cast.name}-0")).to_contain_text("7 messages")
+    expect(options.filter(has_text=f"@{cast.name}-1")).to_contain_text("0 messages")
+    options.filter(has_text=f"@{cast.name}-0").click()
+    expect(page.get_by_role("region", name="First matches")).to_contain_text("7 matches")
+
+    page.get_by_role("button", name=f"Remove #{cast.name}").first.click()
+    expect(page.get_by_role("region", name="First matches")).to_contain_text("4 matches")
+    page.get_by_role("button", name="Preview", exact=True).click()
+    expect(page.get_by_role("button", name="Delete 4 messages")).to_be_visible()
+
+
+def test_the_keys_of_a_combobox_choose_and_remove(composer: tuple[Page, Cast]) -> None:
+    page, cast = composer
+    people = page.get_by_role("combobox", name="Written by").first
+    expect(people).to_have_attribute("aria-expanded", "false")
+    people.press_sequentially(cast.name)
+    options = page.get_by_role("listbox").get_by_role("option")
+    expect(options).to_have_count(2)
+    expect(people).to_have_attribute("aria-expanded", "true")
+    first, second = (options.nth(n).get_attribute("id") for n in range(2))
+    expect(people).to_have_attribute("aria-activedescendant", first or "")
+    people.press("ArrowDown")
+    expect(people).to_have_attribute("aria-activedescendant", second or "")
+    people.press("ArrowDown")
+    expect(people).to_have_attribute("aria-activedescendant", first or "")
+    people.press("ArrowUp")
+    people.press("Enter")
+    expect(chips_of(people)).to_have_text([f"{cast.name}-1✕"])
+    expect(page.get_by_role("status").filter(has_text=f"Added: {cast.name}-1")).to_be_attached()
+    people.press("ArrowUp")
+    people.press("Enter")
+    expect(chips_of(people)).to_have_count(2)
+    people.press("Escape")
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    people.press("Backspace")
+    expect(chips_of(people)).to_have_count(1)
+    expect(page.locator("#authors")).to_have_value(str(cast.people[1].pk))
+    people.press("Shift+Tab")
+    expect(page.get_by_role("button", name=f"Remove {cast.name}-1")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(chips_of(people)).to_have_count(0)
+    expect(people).to_be_focused()
+
+
+def test_pasted_ids_become_names_and_unknown_names_stay_as_typed(composer: tuple[Page, Cast]) -> None:
+    page, cast = composer
+    ids = [str(person.pk) for person in cast.people]
+    people = page.get_by_role("combobox", name="Written by").first
+    people.evaluate(
+        "(field, text) => { const clipboardData = new DataTransfer(); clipboardData.setData('text', text);"
+        " field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })); }",
+        "\n".join(ids),
+    )
+    expect(chips_of(people)).to_have_text([f"{cast.name}-{n}✕" for n in range(2)])
+    expect(page.locator("#authors")).to_have_value(", ".join(ids))
+    unknown = f"no one {cast.name}"
+    people.press_sequentially(unknown)
+    expect(page.get_by_text("No user with this name or ID.").first).to_be_visible()
+    people.press("Enter")
+    expect(chips_of(people)).to_have_count(3)
+    expect(page.get_by_label("Summary")).to_contain_text(f"There is no user called “{unknown}”.")
+
+
+def test_the_browsers_back_button_shows_what_is_submitted(composer: tuple[Page, Cast], site: Site) -> None:
+    page, cast = composer
+    page.goto(f"{site.url}/delete/?authors={cast.people[0].pk}")
+    people = page.get_by_role("combobox", name="Written by").first
+    expect(chips_of(people)).to_have_text([f"{cast.name}-0✕"])
+    people.press("Backspace")
+    page.locator("#words").fill("hello")
+    expect(page.locator("#authors")).to_have_value("")
+    page.goto(f"{site.url}/purges/")
+    page.go_back()
+    shown = chips_of(page.get_by_role("combobox", name="Written by").first).count()
+    assert page.locator("#authors").input_value().count(str(cast.people[0].pk)) == shown

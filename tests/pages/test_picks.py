@@ -1,0 +1,124 @@
+"""Suggestions for the composer's fields of names, how many messages the users have, and what is chosen already."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.users import User
+from moderation.operations.preview import first_matches
+from tests.conftest import make_user
+from tests.moderation.channels import make_channel, old_ids, write
+
+SignIn = Callable[[User], Client]
+
+MARCH_2024_MS = 1_710_115_200_000
+
+
+def picks_of(client: Client, **query: str | int) -> list[dict[str, Any]]:
+    response = client.get("/delete/suggestions/", query)
+    assert response.status_code == 200
+    picks: list[dict[str, Any]] = response.json()["picks"]
+    return picks
+
+
+def make_author(name: str) -> ChatUser:
+    user_id = make_snowflake(MARCH_2024_MS) | secrets.randbits(22)
+    return ChatUser.objects.create(pk=user_id, name=name, display_name=f"The {name}")
+
+
+def guild_channel(name: str, category: str = "") -> Channel:
+    channel = make_channel()
+    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
+    channel.name, channel.category = name, category
+    channel.save()
+    return channel
+
+
+def test_a_user_has_a_name_a_handle_an_avatar_and_the_age_of_the_account(mona: User, sign_in: SignIn) -> None:
+    author = make_author(f"wilma{secrets.token_hex(6)}")
+    (pick,) = picks_of(sign_in(mona), kind="people", q=f"@{author.name[:-2]}")
+    assert pick["value"] == str(author.pk)
+    assert pick["label"] == f"The {author.name}"
+    assert pick["note"] == f"@{author.name} · account created 11 Mar 2024"
+    assert pick["avatar"][1] == "TW"
+
+
+def test_an_id_finds_its_user(mona: User, sign_in: SignIn) -> None:
+    author = make_author(f"wilma{secrets.token_hex(6)}")
+    client = sign_in(mona)
+    assert [pick["value"] for pick in picks_of(client, kind="people", q=author.pk)] == [str(author.pk)]
+    assert picks_of(client, kind="people", q=str(secrets.randbits(62))) == []
+
+
+def test_a_channel_has_its_guild_and_category_and_a_guild_narrows_the_list(mona: User, sign_in: SignIn) -> None:
+    name = f"pier-{secrets.token_hex(6)}"
+    one, other = guild_channel(name, "Docks"), guild_channel(name)
+    client = sign_in(mona)
+    found = {pick["value"]: (pick["label"], pick["note"]) for pick in picks_of(client, kind="channels", q=name[:-2])}
+    assert found == {str(one.pk): (f"#{name}", "Harbour · Docks"), str(other.pk): (f"#{name}", "Harbour")}
+    narrowed = picks_of(client, kind="channels", q=name, guild=other.guild_id or 0)
+    assert [pick["value"] for pick in narrowed] == [str(other.pk)]
+
+
+def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_in: SignIn) -> None:
+    one, other = make_channel(), make_channel()
+    author, silent = make_author("wilma"), make_author("silent")
+    write(one, old_ids(3), author=author.pk)
+    write(other, old_ids(5), author=author.pk)
+    client = sign_in(mona)
+    people = f"{author.pk},{silent.pk}"
+    counted = client.post("/delete/counts/", {"people": people, "channels": str(one.pk), "words": "hello"}).json()
+    assert counted == {"counts": {str(author.pk): "3 messages", str(silent.pk): "0 messages"}}
+    everywhere = client.post("/delete/counts/", {"people": people}).json()
+    assert everywhere["counts"][str(author.pk)] == "8 messages"
+
+
+def test_a_count_that_is_not_complete_is_a_lower_bound(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author = make_author("wilma")
+    write(make_channel(), old_ids(2), author=author.pk)
+    monkeypatch.setattr(first_matches, "SECONDS", 0)
+    counted = sign_in(mona).post("/delete/counts/", {"people": str(author.pk)}).json()
+    assert counted["counts"][str(author.pk)].endswith(" or more")
+
+
+def test_what_the_fields_contain_is_described(mona: User, sign_in: SignIn) -> None:
+    author, channel = make_author(f"wilma{secrets.token_hex(6)}"), guild_channel("pier")
+    query = {"authors": f"{author.name}, nobody-{author.pk}, <b>", "channels": str(channel.pk)}
+    page = sign_in(mona).get("/delete/", query).content.decode()
+    fields = [json.loads(html.unescape(text)) for text in re.findall(r'data-picks="([^"]*)"', page)]
+    channels, excepted, authors, *others = fields
+    assert [(pick["value"], pick["label"]) for pick in channels] == [(str(channel.pk), "#pier")]
+    assert excepted == []
+    assert [pick["value"] for pick in authors] == [str(author.pk), f"nobody-{author.pk}", "<b>"]
+    assert authors[1]["avatar"] is None
+    assert others == [[], []]
+    # Without the script the field has what was typed.
+    assert f'value="{html.escape(query["authors"])}"' in page
+
+
+def test_odd_queries_are_answered(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for kind in ("people", "channels", "x"):
+        for typed in ("", "@", "#", "\x00", "a" * 300, "-", "9" * 30):
+            assert picks_of(client, kind=kind, q=typed) == []
+    for people in ("", "x", "1,2,x", "9" * 30, ",".join(map(str, range(200)))):
+        assert client.post("/delete/counts/", {"people": people}).json() == {"counts": {}}
+    assert client.get("/delete/suggestions/", {"kind": "channels", "q": "a", "guild": "x"}).status_code == 400
+
+
+def test_only_those_who_may_purge_can_ask(sign_in: SignIn) -> None:
+    reader = sign_in(make_user("otto", group="operators"))
+    assert reader.get("/delete/suggestions/", {"kind": "people", "q": "vic"}).status_code == 403
+    assert reader.post("/delete/counts/", {"people": "1"}).status_code == 403
