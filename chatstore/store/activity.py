@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections import Counter
+from collections.abc import Collection
 from typing import cast
 
 from chatstore.store.background import BackgroundSender
@@ -26,11 +27,19 @@ BUSY_MINUTES = 3
 MAX_BUSY = 100
 """Channels of a minute that are returned as busy, those with the most posts first."""
 
+SLOT_MINUTES = 5
+SLOTS = 12
+"""Numbers of posts of the last hour that pages show: twelve, of five minutes each."""
+
+SLOT_KEPT_SECONDS = (SLOTS + 1) * SLOT_MINUTES * 60
+
 _COUNT = """
-for i = 2, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
     redis.call('ZINCRBY', KEYS[1], ARGV[i + 1], ARGV[i])
+    redis.call('ZINCRBY', KEYS[2], ARGV[i + 1], ARGV[i])
 end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
+redis.call('EXPIRE', KEYS[2], ARGV[2])
 """
 
 
@@ -92,8 +101,32 @@ def busy_channels(least: int) -> dict[int, int]:
     return busy
 
 
+def posts_of_hour(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Return the posts of the last hour in those of the channels that had any, in `SLOTS` parts, oldest first.
+
+    The newest part has begun only. The posts of imports are not counted. Raises `StoreUnavailable`.
+    """
+    ids = list(channel_ids)
+    if not ids:
+        return {}
+    slot = int(time.time() // (SLOT_MINUTES * 60))
+    with redis_client().pipeline(transaction=False) as pipeline:
+        for number in range(slot - SLOTS + 1, slot + 1):
+            pipeline.zmscore(_slot_key(number), [str(channel_id) for channel_id in ids])
+        columns = zip(*pipeline.execute(), strict=True)
+    return {
+        channel_id: tuple(int(posts or 0) for posts in column)
+        for channel_id, column in zip(ids, columns, strict=True)
+        if any(column)
+    }
+
+
 def _posts_key(minute: int) -> str:
     return f"posts:{minute}"
+
+
+def _slot_key(slot: int) -> str:
+    return f"posts_of_slot:{slot}"
 
 
 def _send() -> None:
@@ -107,7 +140,8 @@ def _send() -> None:
         client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
         for minute, counts in posts.items():
             pairs = [str(value) for pair in counts.items() for value in pair]
-            client.eval(_COUNT, 1, _posts_key(minute), str(POSTS_KEPT_SECONDS), *pairs)
+            keys = (_posts_key(minute), _slot_key(minute // SLOT_MINUTES))
+            client.eval(_COUNT, 2, *keys, str(POSTS_KEPT_SECONDS), str(SLOT_KEPT_SECONDS), *pairs)
 
 
 _sender = BackgroundSender(_send, name="send-activity")

@@ -12,15 +12,24 @@ MAX_VISITED = 9
 KEPT_SECONDS = 30 * 86_400
 
 
+def visited_channels(user_id: int) -> list[int]:
+    """Return the channels opened lately, the latest first. Raises `StoreUnavailable`."""
+    return [int(str(found)) for found in redis_client().zrevrange(_key(user_id), 0, -1)]
+
+
 def visit_channel(user_id: int, channel_id: int) -> list[int]:
     """Record that a channel was opened; return the channels opened lately, the latest first.
 
     Raises `StoreUnavailable`.
     """
-    key = f"visited_channels:{user_id}"
+    key = _key(user_id)
     with redis_client().pipeline() as pipeline:
         pipeline.zadd(key, {str(channel_id): time.time()})
         pipeline.zremrangebyrank(key, 0, -MAX_VISITED - 1)
         pipeline.expire(key, KEPT_SECONDS)
         pipeline.zrevrange(key, 0, -1)
         return [int(str(found)) for found in pipeline.execute()[-1]]
+
+
+def _key(user_id: int) -> str:
+    return f"visited_channels:{user_id}"

@@ -22,10 +22,8 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
-from moderation.operations.lookup.sidebar import Sidebar
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
-from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
@@ -213,12 +211,27 @@ def kind_of(channel: Channel) -> str:
 
 @register.simple_tag
 def other_channels(overview: Overview) -> SafeString:
-    """Render the channels whose newest messages are not shown as items of a list, with the day of the last one."""
+    """Render the channels whose newest messages are not shown: folded by guild, each with the day of the last one."""
+    by_guild: dict[str, list[ActiveChannel]] = {}
+    for entry in overview.others:
+        guild = entry.channel.guild
+        by_guild.setdefault(str(guild) if guild else _("Direct messages"), []).append(entry)
+    return fill_each(
+        '<details class="guild-fold">\n<summary><bdi class="clip">{}</bdi>\n<span class="quiet small">{}</span>\n'
+        '</summary>\n<ul class="channel-list">\n{}\n</ul>\n</details>',
+        (
+            (visible(name), formats.format_count(len(entries), "channel"), _other_channels(entries, overview))
+            for name, entries in sorted(by_guild.items())
+        ),
+    )
+
+
+def _other_channels(entries: Iterable[ActiveChannel], overview: Overview) -> SafeString:
     return fill_each(
         '<li class="clip">\n<a href="{}#end"><bdi>{}</bdi></a>\n<span class="quiet small">{}</span>\n</li>',
         (
             (url_of("timeline", entry.channel.pk), visible(entry.channel), _activity_of(entry, overview))
-            for entry in overview.others
+            for entry in entries
         ),
     )
 
@@ -227,54 +240,6 @@ def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
     if entry.until:
         return _("active until %(day)s") % {"day": formats.format_short_day(entry.until)}
     return "" if overview.error else _("empty")
-
-
-@register.simple_tag
-def channel_links(
-    channels: Iterable[Channel], current: Channel, sidebar: Sidebar, *, with_guild: bool = False
-) -> SafeString:
-    """Render channels as items of a list, each a link to its newest messages. with_guild: below the name."""
-    live = fill('<span class="live-dot" title="{}"></span>', _("posted in within the last hour"))
-    raid = fill('<span class="tag raid-mark">{}</span>', _("raid"))
-    return fill_each(
-        '<li>\n<a href="{}#end"{}><span class="clip"><bdi>{}</bdi>{}</span>{}</a>\n</li>',
-        (
-            (
-                url_of("timeline", channel.pk),
-                _CURRENT_PAGE if channel.pk == current.pk else "",
-                visible(channel),
-                fill(' <bdi class="quiet small">{}</bdi>', visible(channel.guild))
-                if with_guild and channel.guild
-                else "",
-                raid if channel.pk in sidebar.raided else live if channel.pk in sidebar.active else "",
-            )
-            for channel in channels
-        ),
-    )
-
-
-@register.simple_tag
-def guild_links(sidebar: Sidebar, current: Channel) -> SafeString:
-    """Render guilds as icons with their initials, each a link to its most recently active channel."""
-    return fill_each(
-        '<li>\n<a class="guild tone{}{}" href="{}" title="{}"{}><span aria-hidden="true">{}</span>'
-        '<span class="sr">{}</span></a>\n</li>',
-        (
-            (
-                tone_of(guild.pk),
-                " live" if guild.pk in sidebar.active_guilds else "",
-                url_of("guild", guild.pk),
-                visible(guild),
-                _CURRENT_PAGE if guild.pk == current.guild_id else "",
-                initials_of(guild.name),
-                visible(guild),
-            )
-            for guild in sidebar.guilds
-        ),
-    )
-
-
-_CURRENT_PAGE = SafeString(' aria-current="page"')
 
 
 @register.filter

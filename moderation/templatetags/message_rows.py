@@ -256,7 +256,11 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         moderator=gap.moderator,
         reason=reason,
     )
-    link = fill('· <a href="{}">{}</a>', url_of("purge", gap.purge_id), _("View purge")) if may_view_purges else ""
+    link = (
+        fill('· <a href="{}" data-panel>{}</a>', url_of("purge", gap.purge_id), _("View purge"))
+        if may_view_purges
+        else ""
+    )
     toggle = _draw_gap_toggle(gap.purge_id) if line.is_collapsed else ""
     return fill('<p class="gap">\n{}\n<span>\n{}\n{}\n{}\n</span>\n</p>\n', _GAP_ICON, text, toggle, link)
 

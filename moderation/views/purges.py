@@ -94,6 +94,14 @@ def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     return render_live(request, "moderation/purge/_live.html", context, keep_polling=bool(context["polling"]))
 
 
+@require_safe
+@permission_required("moderation.view_purge", raise_exception=True)
+def purge_panel(request: HttpRequest, purge_id: int) -> HttpResponse:
+    """Return the fragment that shows a purge beside a page; htmx fetches it again while a job runs."""
+    context = describe_live(request.user, purge_for(request.user, purge_id))
+    return render(request, "moderation/purge/_panel.html", context)
+
+
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def purge_confirm(request: HttpRequest, purge_id: int) -> HttpResponse:

@@ -22,7 +22,7 @@ from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.new_messages import channel_version, read_new_messages
 from moderation.operations.lookup.pinned import pin_channel, unpin_channel
-from moderation.operations.lookup.sidebar import entrance_of, sidebar_of
+from moderation.operations.lookup.sidebar import entrance_of, open_sidebar, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.single_message import delete_message
 from moderation.presentation.page_urls import url_of
@@ -44,7 +44,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     here = range(messages[0].bucket, messages[-1].bucket + 1) if messages else None
     context = {
         "channel": channel,
-        "sidebar": sidebar_of(request.user, channel),
+        "sidebar": open_sidebar(request.user, channel),
         "strip": map_channel(channel.pk, here=here, width=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
@@ -53,6 +53,16 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         **_rows_context(request, channel, opened, position),
     }
     return render(request, "moderation/timeline/timeline.html", context)
+
+
+@require_safe
+@permission_required("chatstore.view_channel", raise_exception=True)
+def sidebar(request: HttpRequest) -> HttpResponse:
+    """Return the guilds and channels beside a page. `channel`: what the page is about; `open`: it is its timeline."""
+    channel_id = read_cursor(request.GET, "channel")
+    channel = None if channel_id is None else channel_for(request.user, channel_id)
+    listed = sidebar_of(request.user, channel, is_open="open" in request.GET)
+    return render(request, "moderation/shared/_sidebar.html", {"sidebar": listed})
 
 
 @require_POST

@@ -112,6 +112,7 @@ preferences/ GET preferences/ 302 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400
 find/ GET find/?q=no-such-user 302 403 200 200 200 200
 find/suggestions/ GET find/suggestions/?q=no-such-user 302 403 200 200 200 200
+sidebar/ GET sidebar/?channel={channel} 302 403 200 200 200 200
 guilds/<snowflake:guild_id>/ GET guilds/1/ 302 403 404 404 404 404
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 200 200 200 200
 channels/<snowflake:channel_id>/pin/ POST channels/{channel}/pin/ 302 403 302 302 302 302
@@ -143,6 +144,7 @@ notes/<snowflake:note_id>/delete/ POST notes/1/delete/ 302 403 404 404 403 404
 purges/ GET purges/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 200 200 200 200
+purges/<snowflake:purge_id>/panel/ GET purges/{purge}/panel/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 200 200 200 200
 purges/<snowflake:purge_id>/discard/ POST purges/1/discard/ 302 403 404 404 403 404
 purges/<snowflake:purge_id>/exclude/ POST purges/{purge}/exclude/ 302 403 400 400 403 400

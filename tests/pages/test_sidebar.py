@@ -1,21 +1,28 @@
-"""Beside a channel: the guilds, and the guild's channels, with those that were posted in within the last hour."""
+"""Beside each page: the guilds, and a guild's channels, with the posts of the last hour."""
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from chatstore.store import activity
 from chatstore.store.redis import redis_client
+from moderation.operations.lookup.sidebar import MAX_NEIGHBOURS
 from tests.moderation.channels import make_channel, now_ms
+from tests.waiting import wait_until
 
 SignIn = Callable[[User], Client]
+
+MAX_STATEMENTS = 13
+"""Of the list, the account and its rights."""
 
 
 @pytest.fixture
@@ -60,3 +67,63 @@ def test_a_guild_leads_to_its_channel_with_the_newest_message(guild: Guild, mona
     now = now_ms() / 1000
     note_posts({second: now - 30, third: now - 900})
     assert client.get(f"/guilds/{guild.pk}/")["Location"] == f"/channels/{second.pk}/#end"
+
+
+def sidebar_of(client: Client, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_posts_of_the_last_hour_are_a_number_and_a_spark(guild: Guild, mona: User, sign_in: SignIn) -> None:
+    busy, quiet = channel_in(guild, "busy"), channel_in(guild, "quiet")
+    for _ in range(5):
+        activity.note_post(busy.pk)
+    wait_until(lambda: sum(activity.posts_of_hour([busy.pk]).get(busy.pk, ())) == 5)
+    links = sidebar_of(sign_in(mona), f"/sidebar/?channel={quiet.pk}").split("<li>")
+    (spark,) = [link for link in links if f"/channels/{busy.pk}/" in link]
+    assert 'title="5 messages in the last hour"' in spark
+    assert re.search(r'<path d="M\d+ 14v-[\d.]+', spark)
+    (none,) = [link for link in links if f"/channels/{quiet.pk}/" in link]
+    assert "spark" not in none
+    assert 'aria-current="true"' in none
+
+
+def test_pages_without_a_channel_list_the_guild_of_the_channel_opened_last(
+    guild: Guild, mona: User, sign_in: SignIn
+) -> None:
+    opened, other = channel_in(guild, "opened"), channel_in(guild, "other")
+    client = sign_in(mona)
+    client.get(f"/channels/{opened.pk}/")
+    page = client.get("/").content.decode()
+    assert 'hx-get="/sidebar/"' in page
+    assert f"/channels/{other.pk}/" in sidebar_of(client, "/sidebar/")
+    # A page about a channel lists its guild, and asking for the list is no visit.
+    elsewhere = make_channel()
+    assert (
+        f'hx-get="/sidebar/?channel={elsewhere.pk}"' in client.get(f"/channels/{elsewhere.pk}/delete/").content.decode()
+    )
+    assert f"/channels/{other.pk}/" not in sidebar_of(client, f"/sidebar/?channel={elsewhere.pk}")
+    assert f"/channels/{other.pk}/" in sidebar_of(client, "/sidebar/")
+
+
+def test_the_list_takes_few_statements_however_many_channels_there_are(
+    guild: Guild, mona: User, sign_in: SignIn, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    opened = channel_in(guild, "opened")
+    for number in range(30):
+        channel_in(guild, f"pier-{number}")
+    client = sign_in(mona)
+    client.get(f"/channels/{opened.pk}/")
+    with django_assert_max_num_queries(MAX_STATEMENTS):
+        assert "pier-29" in sidebar_of(client, "/sidebar/")
+
+
+def test_a_guild_with_very_many_channels_refers_to_the_search(guild: Guild, mona: User, sign_in: SignIn) -> None:
+    first = channel_in(guild, "0")
+    Channel.objects.bulk_create(
+        Channel(pk=first.pk + number, guild=guild, name=f"pier-{number}") for number in range(1, MAX_NEIGHBOURS + 1)
+    )
+    html = sidebar_of(sign_in(mona), f"/sidebar/?channel={first.pk}")
+    assert html.count("/channels/") == MAX_NEIGHBOURS
+    assert "Find other channels by the search box." in html

@@ -125,6 +125,8 @@ def pages() -> Iterator[Named]:
         "/reports/?state=resolved",
         f"/reports/{cases['open']}/",
         f"/reports/{cases['resolved']}/",
+        "/sidebar/",
+        f"/sidebar/?channel={channel}",
         "/delete/",
         "/delete/suggestions/?kind=people&q=bab",
         "/delete/suggestions/?kind=people&q=x",

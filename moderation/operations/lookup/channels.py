@@ -47,6 +47,11 @@ class Overview:
     others: Sequence[ActiveChannel] = ()
     error: str = ""
 
+    @property
+    def has_more(self) -> bool:
+        """Return whether there may be channels that are in neither list."""
+        return len(self.recent) + len(self.others) >= MAX_ACTIVE_CHANNELS
+
 
 def mentioned_channels(user: Actor, messages: Iterable[Message]) -> dict[int, Channel]:
     """Return the channels that the texts of messages mention and the user may open, by ID; no query if there are none.

@@ -1,8 +1,8 @@
-"""Guilds and channels listed next to the open one."""
+"""Guilds and channels listed beside every page."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef
@@ -10,67 +10,114 @@ from django.db.models import Exists, OuterRef
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
-from chatstore.store.activity import MAX_KEPT, channels_active_within, last_active_channels
+from chatstore.store.activity import MAX_KEPT, channels_active_within, last_active_channels, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.lookup.pinned import pinned_channels
 from moderation.operations.raids.detection import raided_channels
-from moderation.store.visited_channels import visit_channel
+from moderation.store.visited_channels import visit_channel, visited_channels
 
 MAX_NEIGHBOURS = 80
 MAX_GUILDS = 200
+
+MAX_RANKED = 20
+"""Channels with the newest messages among which one is looked for that the user may open."""
 
 ACTIVE_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Sidebar:
-    """Guilds, and the channels of the open one's guild, by category and name.
+    """Guilds, and the channels of one of them, by category and name.
 
-    pinned, recent: channels of any guild that the user pinned, or opened lately without pinning them. raided: ids of
-    channels with a possible raid. active: ids of channels with a message within the last hour; active_guilds: their
-    guilds, None for direct messages.
+    guild: whose channels are listed; None for direct messages. channel_id: the channel that the page is about.
+    is_open: the page shows the channel itself. has_more: the guild has more channels than are listed. pinned, recent:
+    channels of any guild that the user pinned, or opened lately without pinning them. raided: ids of channels with a
+    possible raid. active: ids of channels with a message within the last hour; active_guilds: their guilds, None for
+    direct messages. posts: posts of the last hour by channel, of the listed ones that have any.
     """
 
     guilds: Sequence[Guild]
+    guild: Guild | None
+    channel_id: int | None
+    is_open: bool
     neighbours: Sequence[Channel]
+    has_more: bool
     pinned: Sequence[Channel]
     recent: Sequence[Channel]
     raided: Collection[int]
     active: Collection[int]
     active_guilds: Collection[int | None]
+    posts: Mapping[int, tuple[int, ...]]
 
 
-def sidebar_of(user: Actor, channel: Channel) -> Sidebar:
+def open_sidebar(user: Actor, channel: Channel) -> Sidebar:
     """Record that the user opened a channel; return what is listed next to it.
 
     Without Redis no channel is marked as active, and none is recent.
     """
-    same = visible_channels(user).filter(guild=channel.guild)
-    active = _active_channels()
+    return _describe(user, channel, _visits(user, opened=channel), is_open=True)
+
+
+def sidebar_of(user: Actor, channel: Channel | None, *, is_open: bool = False) -> Sidebar:
+    """Return what is listed next to a page about a channel, or about none: then as next to the channel opened last.
+
+    Without Redis no channel is marked as active, and none is recent.
+    """
+    return _describe(user, channel, _visits(user, opened=None), is_open=is_open)
+
+
+def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, is_open: bool) -> Sidebar:
+    known = visible_channels(user).in_bulk(visited) if visited else {}
+    opened = [known[channel_id] for channel_id in visited if channel_id in known]
+    near = channel or (opened[0] if opened else _first_channel(user))
+    active, pinned, guild = _active_channels(), pinned_channels(user), near.guild if near else None
+    recent = [other for other in opened if other not in pinned and other != channel]
+    same = visible_channels(user).filter(guild=guild).order_by("category", "name", "pk")
+    neighbours = list(same[: MAX_NEIGHBOURS + 1]) if near else []
     guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
-    pinned = pinned_channels(user)
+    listed = neighbours[:MAX_NEIGHBOURS]
     return Sidebar(
+        guilds=_guilds_with(visible_guilds(user), guild),
+        guild=guild,
+        channel_id=channel.pk if channel else None,
+        is_open=is_open,
+        neighbours=listed,
+        has_more=len(neighbours) > MAX_NEIGHBOURS,
         pinned=pinned,
-        recent=_visit(user, channel, pinned),
+        recent=recent,
         raided=raided_channels(),
-        guilds=_guilds_with(visible_guilds(user), channel.guild),
-        neighbours=list(same.order_by("category", "name", "pk")[:MAX_NEIGHBOURS]),
         active=active,
         active_guilds=set(guilds) if active else (),
+        posts=_posts_of({each.pk for each in (*listed, *pinned, *recent)}),
     )
 
 
-def _visit(user: Actor, channel: Channel, pinned: Sequence[Channel]) -> list[Channel]:
-    """Record that the user opened a channel; return the others that they opened lately, without the pinned ones."""
+def _visits(user: Actor, *, opened: Channel | None) -> list[int]:
+    """Return the channels that the user opened lately, after recording the one that they open now, if any."""
     if user.pk is None:
         return []
     try:
-        visited = visit_channel(user.pk, channel.pk)
+        return visited_channels(user.pk) if opened is None else visit_channel(user.pk, opened.pk)
     except StoreUnavailable:
         return []
-    others = [channel_id for channel_id in visited if channel_id != channel.pk]
-    known = visible_channels(user).select_related("guild").in_bulk(others)
-    return [known[pk] for pk in others if pk in known and known[pk] not in pinned]
+
+
+def _first_channel(user: Actor) -> Channel | None:
+    """Return the channel with the newest message, or else the first one by name; None if the user may open none."""
+    try:
+        ranked = last_active_channels(MAX_RANKED)
+    except StoreUnavailable:
+        ranked = []
+    known = visible_channels(user).in_bulk(ranked) if ranked else {}
+    newest = next((known[channel_id] for channel_id in ranked if channel_id in known), None)
+    return newest or visible_channels(user).first()
+
+
+def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    try:
+        return posts_of_hour(channel_ids)
+    except StoreUnavailable:
+        return {}
 
 
 def visible_guilds(user: Actor) -> list[Guild]:

@@ -108,6 +108,16 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (reloading) event.preventDefault();
 });
 
+// The list of channels follows the activity, but not while it is used, or the page is not seen.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const list = event.target;
+  if (list.id !== "sidebar" || !("loaded" in list.dataset)) return;
+  if (document.hidden || list.matches(":hover, :focus-within")) event.preventDefault();
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.target.id === "sidebar") event.target.dataset.loaded = "";
+});
+
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
   showToast(status === 503 ? toast?.dataset.unavailable : toast?.dataset.failed.replace("#", status));

@@ -1,19 +1,24 @@
-// Opens a chat user beside the page when their name is clicked. Without this script the name leads to the user's page.
+// Opens a chat user beside the page when their name is clicked, and a purge by its link in a timeline. Without this
+// script the links lead to their pages.
 "use strict";
 
 const panel = document.getElementById("panel");
 let panelOpener = null;
+let isOpening = false;
 
 function openPanel(link) {
   const url = new URL("panel/", link.href);
-  if (panel.dataset.channel) url.searchParams.set("channel", panel.dataset.channel);
+  if (panel.dataset.channel && link.matches(".author")) url.searchParams.set("channel", panel.dataset.channel);
   panelOpener = link;
+  isOpening = true;
   // A second click replaces the first one's request; app.js says why a request failed.
   window.htmx.trigger(panel, "htmx:abort");
   window.htmx.ajax("GET", url.pathname + url.search, { source: panel, target: panel, swap: "innerHTML" }).catch(() => {});
 }
 
 function showPanel() {
+  if (!isOpening) return; // a purge that is shown again while it runs
+  isOpening = false;
   panel.hidden = false;
   panel.scrollTop = 0;
   panel.querySelector("h2")?.focus({ preventScroll: true });
@@ -30,7 +35,7 @@ if (panel) {
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (event.target.closest("#panel [data-close]")) closePanel();
-    const link = event.target.closest("main a.author");
+    const link = event.target.closest("main a.author, main a[data-panel]");
     if (!link) return;
     event.preventDefault();
     openPanel(link);

@@ -1,0 +1,55 @@
+"""A purge beside another page: its state, and what can be done; without the script its link leads to its page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.test import Client
+
+from chatstore.models.users import User
+from tests.conftest import make_user
+from tests.moderation.channels import by_victor, confirm, preview, run_to_end
+from tests.pages.conftest import PreviewedPurge
+
+SignIn = Callable[[User], Client]
+
+
+def panel_of(client: Client, purge_id: int) -> str:
+    response = client.get(f"/purges/{purge_id}/panel/")
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_it_shows_who_deleted_what_why_and_offers_to_restore(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    ended = run_to_end(confirm(previewed.moderator, previewed.purge))
+    html = panel_of(sign_in(mona), ended.pk)
+    assert "Deleted 6 messages" in html
+    assert "<dt>Deleted</dt> <dd>6</dd>" in html
+    assert "“<bdi>a test</bdi>”" in html
+    assert "#room (Harbour)" in html
+    assert f'href="/purges/{ended.pk}/undo/"' in html
+    assert "hx-trigger" not in html
+
+
+def test_while_the_purge_runs_it_is_fetched_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    queued = confirm(previewed.moderator, previewed.purge)
+    html = panel_of(sign_in(mona), queued.pk)
+    assert f'hx-get="/purges/{queued.pk}/panel/"' in html
+    assert "<progress" in html
+    run_to_end(queued)
+
+
+def test_those_who_may_not_purge_are_offered_nothing(previewed: PreviewedPurge, sign_in: SignIn) -> None:
+    ended = run_to_end(confirm(previewed.moderator, preview(previewed.moderator, by_victor(previewed.channel))))
+    html = panel_of(sign_in(make_user("otto", group="operators")), ended.pk)
+    assert "Deleted 6 messages" in html
+    assert "/undo/" not in html
+
+
+def test_a_gap_in_a_timeline_links_to_it(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    ended = run_to_end(confirm(previewed.moderator, previewed.purge))
+    html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/").content.decode()
+    assert f'<a href="/purges/{ended.pk}/" data-panel>View purge</a>' in html
