@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
+from tests.pages.accessibility import violations_of
 from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
@@ -24,7 +24,6 @@ WIDTHS = (1280, 360)
 SCHEMES = ("light", "dark")
 HEIGHT = 900
 SETTLE_MS = 350
-AXE = Axe()
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
@@ -268,20 +267,10 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path | None) -> list[str]
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
-    faults += [*page.evaluate(CHECKS), *_violations_of(page)]
+    faults += [*page.evaluate(CHECKS), *violations_of(page)]
     if picture is not None:
         page.screenshot(path=picture, full_page=shot.whole)
     return faults
-
-
-def _violations_of(page: Page) -> list[str]:
-    """Return what axe-core finds: the rule, and up to three elements that break it."""
-    violations = AXE.run(page).response["violations"]
-    return [
-        f"{violation['id']} ({violation['impact']}): "
-        + "; ".join(" ".join(map(str, node["target"])) for node in violation["nodes"][:3])
-        for violation in violations
-    ]
 
 
 def keep_readme_pictures() -> None:

@@ -1,0 +1,136 @@
+"""Pages have no violation that axe-core finds, in light and dark, and are used by keyboard with a visible focus.
+
+The slow tier opens every page as every role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from chatstore.models import ChatUser
+from chatstore.models.users import User
+from chatstore.store import activity
+from moderation.models import Purge
+from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
+from tests.pages.accessibility import violations_of
+from tests.pages.browser.test_waiting_pages import in_thread
+from tests.pages.serving import GROUPS, Site, browse, browse_as, create_account, sign_in
+from tests.shots.maintenance import fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.running_purge import finish_running_purge
+from tests.shots.scene import Scene, arrange_scene
+from tests.shots.screenshots import Shot, list_shots
+
+SCHEMES = ("light", "dark")
+
+MAX_STOPS = 150
+"""Elements that the Tab key reaches on one page at most."""
+
+FOCUS = """() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return null;
+  const outlined = [element, element.closest(".picker-box"), element.querySelector(":scope > .slot")].some((one) => {
+    const style = one && getComputedStyle(one);
+    return style && (style.outlineStyle !== "none" || (one.matches(".slot") && style.stroke !== "none"));
+  });
+  const box = element.getBoundingClientRect();
+  const name = element.outerHTML.slice(0, 90);
+  return { name, isShown: outlined && box.width > 0 && box.height > 0 };
+}"""
+
+
+def make_purge(moderator: str) -> Purge:
+    """Write messages of two authors, and preview deleting those of one."""
+    channel = make_channel()
+    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    write(channel, old_ids(5), content="buy")
+    write(channel, recent_ids(12), author=VICTOR + 1, content="good morning")
+    activity.note_post(channel.pk)
+    return preview(User.objects.get(username=moderator), by_victor(channel))
+
+
+@pytest.fixture(scope="module")
+def moderator(site: Site) -> Iterator[tuple[Page, list[str]]]:
+    """Return a moderator's browser, and the URLs of pages in which most elements of all pages occur."""
+    account = create_account("mona")
+    purge = make_purge(account[0])
+    channel = purge.selection["channels"][0]
+    paths = ("/", f"/channels/{channel}/", f"/delete/?authors={VICTOR}&channels={channel}", f"/purges/{purge.pk}/")
+    with browse_as(account, site) as page:
+        yield page, [site.url + path for path in paths]
+
+
+def faults_of(page: Page, name: str) -> list[str]:
+    """Return the violations in both color schemes."""
+    faults = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        faults += [f"{name} {scheme}: {violation}" for violation in violations_of(page)]
+    return faults
+
+
+def test_the_main_pages_have_no_violation(moderator: tuple[Page, list[str]]) -> None:
+    page, urls = moderator
+    faults = []
+    for url in urls:
+        page.goto(url)
+        page.locator("#sidebar[data-loaded]").wait_for(state="attached")
+        faults += faults_of(page, url)
+    assert faults == []
+
+
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(moderator: tuple[Page, list[str]]) -> None:
+    page, urls = moderator
+    for url in urls:
+        page.goto(url)
+        page.locator("#sidebar[data-loaded]").wait_for(state="attached")
+        stops = []
+        for _ in range(MAX_STOPS):
+            page.keyboard.press("Tab")
+            stop = page.evaluate(FOCUS)
+            if stop is None:
+                break
+            stops.append(stop)
+        assert len(stops) > 10
+        assert len(stops) < MAX_STOPS, f"the focus does not leave {url}"
+        assert [stop["name"] for stop in stops if not stop["isShown"]] == [], url
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_every_page_of_every_role_has_no_violation(site: Site, tmp_path: Path) -> None:
+    scene = arrange_scene(tmp_path)
+    try:
+        fake_heartbeats(site)
+        fill_lists(site)
+        shots = [shot for shot in list_shots(scene) if not shot.without]
+        assert in_thread(lambda: check_every_role(site, scene, shots)) == []
+    finally:
+        finish_maintenance_scene(scene.maintenance)
+        finish_running_purge(scene.running)
+
+
+def check_every_role(site: Site, scene: Scene, shots: list[Shot]) -> list[str]:
+    """Open the pages as each role; what a role may not open is one page, which is checked once."""
+    faults = []
+    with browse() as browser:
+        for role in ("", *GROUPS):
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            page = context.new_page()
+            if role:
+                sign_in(page, site, scene.accounts[role])
+            refused = False
+            for shot in shots:
+                if bool(shot.role) != bool(role):
+                    continue
+                response = page.goto(site.url + shot.path)
+                is_refused = response is not None and response.status in (403, 404) and shot.status == 200
+                if is_refused and refused:
+                    continue
+                refused = refused or is_refused
+                faults += faults_of(page, f"{shot.name} as {role or 'nobody'}")
+            context.close()
+    return faults

@@ -1,0 +1,145 @@
+"""What moderators do most, from Home, with a limit of clicks; typing and keys are no clicks. Prints the times.
+
+Clearing a raid, the fifth one, has a file of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser, Guild
+from chatstore.store import activity
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from tests.conftest import make_user
+from tests.moderation.channels import make_channel, now_ms, purge_now, recent_ids, write
+from tests.pages.browser.test_waiting_pages import in_thread
+from tests.pages.serving import Site, browse_as, create_account
+from tests.waiting import wait_until
+
+SPAMMED_CHANNELS = 17
+
+
+@dataclass(slots=True)
+class Clicks:
+    """Counts the clicks of a task."""
+
+    count: int = 0
+
+    def __call__(self, target: Locator, *, shift: bool = False) -> None:
+        target.click(modifiers=["Shift"] if shift else [])
+        self.count += 1
+
+
+@pytest.fixture(scope="module")
+def page(site: Site) -> Iterator[Page]:
+    with browse_as(create_account("mona"), site) as opened:
+        yield opened
+
+
+@contextmanager
+def task(name: str, page: Page, site: Site, *, limit: int) -> Iterator[Clicks]:
+    """Begin at Home; fail if the task took more clicks than allowed."""
+    page.goto(site.url)
+    clicks, start = Clicks(), time.monotonic()
+    yield clicks
+    print(f"{name}: {clicks.count} clicks, {time.monotonic() - start:.1f} s")
+    assert clicks.count <= limit
+
+
+def find(page: Page, text: str) -> Locator:
+    """Type into the search box; return its first suggestion."""
+    page.keyboard.press("/")
+    page.keyboard.type(text)
+    return page.locator(".suggestions a").first
+
+
+def write_spam() -> ChatUser:
+    """Write messages of a spammer in many channels, and of another user in each."""
+    name = f"spam{secrets.token_hex(4)}"
+    spammer = ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name=name)
+    for _ in range(SPAMMED_CHANNELS):
+        channel, ids = make_channel(), recent_ids(4)
+        write(channel, ids[::2], author=spammer.pk, content="cheap coins")
+        write(channel, ids[1::2], content="good morning")
+    return spammer
+
+
+def write_chat() -> Channel:
+    """Write messages in a channel that Home shows, because it has the newest message."""
+    channel = make_channel()
+    channel.guild, channel.name = Guild.objects.create(pk=channel.pk - 1, name="Harbour"), f"pier-{channel.pk % 10**6}"
+    channel.save()
+    write(channel, recent_ids(30, minutes_ago=1))
+    activity.note_post(channel.pk)
+    wait_until(lambda: channel.pk in activity.last_active_channels(5))
+    return channel
+
+
+def write_purge() -> tuple[Channel, list[int], ChatUser]:
+    """Delete the messages of two users; return their channel, the messages of the first user, and the user."""
+    channel, ids = make_channel(), recent_ids(8)
+    people = [
+        ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name=f"{name}{channel.pk % 10**6}")
+        for name in ("ines", "jonas")
+    ]
+    for number, person in enumerate(people):
+        write(channel, ids[number::2], author=person.pk)
+    where = Author(tuple(person.pk for person in people))
+    purge_now(make_user("mona", group="moderators"), Selection(channel_ids=(channel.pk,), where=where))
+    return channel, ids[::2], people[0]
+
+
+def test_everything_by_a_spammer_in_many_channels_is_deleted(page: Page, site: Site) -> None:
+    spammer = in_thread(write_spam)
+    count = 2 * SPAMMED_CHANNELS
+    with task("Spammer in 17 channels", page, site, limit=5) as click:
+        click(find(page, f"@{spammer.name}"))
+        click(page.get_by_role("form", name="Everywhere").get_by_role("button", name="All"))
+        delete = page.get_by_role("button", name=f"Delete {count} messages")
+        expect(delete).to_be_visible()
+        page.get_by_label("Reason").fill("Spam")
+        click(delete)
+        expect(page.get_by_role("heading", name=f"Deleted {count} messages")).to_be_visible()
+
+
+def test_ten_messages_are_deleted_by_a_shift_click(page: Page, site: Site) -> None:
+    channel = in_thread(write_chat)
+    with task("Ten messages", page, site, limit=4) as click:
+        click(page.locator(".channel-card", has_text=f"#{channel.name}"))
+        boxes = page.locator(".msg .select-input")
+        click(boxes.nth(12))
+        click(boxes.nth(21), shift=True)
+        page.keyboard.press("Delete")
+        delete = page.get_by_role("button", name="Delete 10 messages")
+        page.get_by_label("Reason").fill("Off topic")
+        click(delete)
+        expect(page.get_by_role("heading", name="Deleted 10 messages")).to_be_visible()
+
+
+def test_a_pasted_link_leads_to_who_deleted_the_message(page: Page, site: Site) -> None:
+    channel, ids, _ = in_thread(write_purge)
+    with task("Who deleted a message", page, site, limit=1) as click:
+        click(find(page, f"https://discord.com/channels/1/{channel.pk}/{ids[0]}"))
+        expect(page.get_by_role("main")).to_contain_text(re.compile("Deleted .*by Mona|Purge by Mona", re.DOTALL))
+
+
+def test_one_author_of_a_purge_is_restored(page: Page, site: Site) -> None:
+    channel, ids, author = in_thread(write_purge)
+    with task("One author restored", page, site, limit=3) as click:
+        click(page.locator(".purge-line a.title", has_text=author.name).first)
+        click(page.get_by_role("link", name=f"Restore {author.name} ({len(ids)})"))
+        page.get_by_label("Reason").fill("Appeal accepted")
+        click(page.get_by_role("button", name=f"Restore {len(ids)} messages"))
+        expect(page.get_by_role("heading", name=f"Restored {len(ids)} of")).to_be_visible()
+    page.goto(f"{site.url}/channels/{channel.pk}/")
+    assert page.locator(".msg").count() == len(ids)
