@@ -89,6 +89,8 @@ PAGES: tuple[tuple[str, Promise, str], ...] = (
     ("cluster_health", gettext_lazy("Cluster health"), READ_HEALTH),
     ("channel_table", gettext_lazy("Channels"), READ_HEALTH),
     ("maintenance", gettext_lazy("Maintenance"), READ_HEALTH),
+    ("audit", gettext_lazy("Audit log"), "moderation.view_auditentry"),
+    ("account", gettext_lazy("Account security"), ""),
     ("preferences", gettext_lazy("Preferences"), ""),
 )
 """Pages that the search box suggests: URL name, title, and the permission that they need."""

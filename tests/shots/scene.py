@@ -39,6 +39,7 @@ from tests.pages.exports import SampleExport, write_hostile, write_sample_export
 from tests.pages.serving import create_account
 from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
 from tests.shots.maintenance import MaintenanceScene, make_maintenance_scene
+from tests.shots.neighbours import make_neighbours
 from tests.shots.running_purge import make_running_purge
 
 REPORT_TEXTS = ("", "the third time today", "Is this allowed? It looks like the scam of last week to me.", "spam")
@@ -80,6 +81,7 @@ class Scene:
     maintenance: MaintenanceScene
     reported: int
     decided: int
+    neighbours: list[int]
 
 
 def arrange_scene(folder: Path) -> Scene:
@@ -148,6 +150,7 @@ def arrange_scene(folder: Path) -> Scene:
         maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
         reported=reported,
         decided=decided,
+        neighbours=[*make_neighbours(sample.channel_id), sample.channel_id],
     )
 
 

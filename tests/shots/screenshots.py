@@ -17,10 +17,12 @@ from tests.pages.accessibility import violations_of
 from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import begin_now, finish_running_purge
 from tests.shots.scene import Scene, arrange_scene
 
-WIDTHS = (1280, 360)
+WIDTHS = (1440, 1280, 390, 360)
+CHECKED_WIDTH = 1280
 SCHEMES = ("light", "dark")
 HEIGHT = 900
 SETTLE_MS = 350
@@ -206,14 +208,20 @@ def _maintenance_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def take_shots(
-    browser: Browser, sites: Mapping[str, Site], scene: Scene, wanted: Sequence[str], *, only_check: bool
+    browser: Browser,
+    sites: Mapping[str, Site],
+    scene: Scene,
+    wanted: Sequence[str],
+    *,
+    widths: Sequence[int],
+    only_check: bool,
 ) -> list[str]:
     """Open the pages in each width and scheme; return their faults, one line each.
 
-    sites: by the server that is missing in each. only_check: in one width, without screenshots.
+    sites: by the server that is missing in each. only_check: without screenshots.
     """
     faults: list[str] = []
-    for width, scheme in product(WIDTHS[:1] if only_check else WIDTHS, SCHEMES):
+    for width, scheme in product(widths, SCHEMES):
         contexts: dict[str, BrowserContext] = {}
         for shot in list_shots(scene):
             if wanted and not shot.name.startswith(tuple(wanted)):
@@ -283,7 +291,9 @@ def keep_readme_pictures() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Take the screenshots and print every fault; return 1 if there is any. With `--check` there are no screenshots."""
     only_check = "--check" in arguments
-    wanted = [argument for argument in arguments if argument != "--check"]
+    wanted = [argument for argument in arguments if not argument.startswith("--")]
+    widths = [int(argument.removeprefix("--width=")) for argument in arguments if argument.startswith("--width=")]
+    widths = widths or ([CHECKED_WIDTH] if only_check else [*WIDTHS])
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         scene = arrange_scene(Path(folder))
@@ -297,8 +307,9 @@ def main(arguments: Sequence[str]) -> int:
         ):
             fake_heartbeats(site)
             fill_lists(site)
+            show_activity(site, scene.neighbours, raided=scene.raided)
             sites = {"": site, "cassandra": no_cassandra, "postgres": no_postgres}
-            faults = take_shots(browser, sites, scene, wanted, only_check=only_check)
+            faults = take_shots(browser, sites, scene, wanted, widths=widths, only_check=only_check)
         finish_maintenance_scene(scene.maintenance)
         finish_running_purge(scene.running)
     if wanted == ["readme"]:

@@ -13,13 +13,13 @@ from playwright.sync_api import Page
 
 from chatstore.models import ChatUser
 from chatstore.models.users import User
-from chatstore.store import activity
 from moderation.models import Purge
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
 from tests.pages.accessibility import violations_of
 from tests.pages.browser.test_waiting_pages import in_thread
 from tests.pages.serving import GROUPS, Site, browse, browse_as, create_account, sign_in
 from tests.shots.maintenance import fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import finish_running_purge
 from tests.shots.scene import Scene, arrange_scene
 from tests.shots.screenshots import Shot, list_shots
@@ -48,7 +48,6 @@ def make_purge(moderator: str) -> Purge:
     ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     write(channel, old_ids(5), content="buy")
     write(channel, recent_ids(12), author=VICTOR + 1, content="good morning")
-    activity.note_post(channel.pk)
     return preview(User.objects.get(username=moderator), by_victor(channel))
 
 
@@ -106,6 +105,7 @@ def test_every_page_of_every_role_has_no_violation(site: Site, tmp_path: Path) -
     try:
         fake_heartbeats(site)
         fill_lists(site)
+        show_activity(site, scene.neighbours, raided=scene.raided)
         shots = [shot for shot in list_shots(scene) if not shot.without]
         assert in_thread(lambda: check_every_role(site, scene, shots)) == []
     finally:
