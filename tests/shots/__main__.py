@@ -1,5 +1,4 @@
-"""`python -m tests.shots [--check] [--width=N …] [NAME …]`: take screenshots of all pages, or of those whose names start
-with NAME.
+"""`python -m tests.shots [--check] [--width=N …] [NAME …]`: take screenshots of all pages, or of those named NAME….
 
 Each is checked, by axe-core too. With `--check` they are only checked, in one width.
 """
