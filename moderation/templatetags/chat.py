@@ -24,6 +24,7 @@ from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
+from moderation.presentation.excerpts import unformatted
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
@@ -302,6 +303,12 @@ def exact(time: dt.datetime) -> str:
 def format_ago(time: dt.datetime, now: dt.datetime) -> str:
     """ "3 minutes ago", "2 days ago", or the day for anything older than a month."""
     return formats.format_ago(time, now)
+
+
+@register.filter
+def excerpt(text: str) -> str:
+    """Return the beginning of a message's text in one line, without markdown."""
+    return unformatted(text)
 
 
 @register.filter

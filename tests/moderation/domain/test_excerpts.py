@@ -1,0 +1,23 @@
+"""Lists show the beginning of a message without markdown, in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from moderation.presentation.excerpts import COVERED, unformatted
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("### Rota\n- Monday: **Ines**, __Tomás__", "Rota Monday: Ines, Tomás"),
+        ("> quoted\nanswer", "quoted answer"),
+        ("Tuesday: ||a surprise||", f"Tuesday: {COVERED}"),
+        ("```\n$ tide --next lisbon\n```", "$ tide --next lisbon"),
+        ("2 * 3 is 6 - or is it?", "2 * 3 is 6 - or is it?"),
+        ("a_name_of_a_file.py", "a_name_of_a_file.py"),
+        ("", ""),
+    ],
+)
+def test_marks_are_left_out(text: str, shown: str) -> None:
+    assert unformatted(text) == shown
