@@ -153,5 +153,5 @@ def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, si
     client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/delete/"
     _, _, form = client.get(path).content.decode().partition('class="composer"')
     assert form.count("<details") - 1 == 5  # the strip's table
-    assert " open>" not in client.get(path, {"authors": "12"}).content.decode()
-    assert '<details class="more" open>' in client.get(path, {"words": "coins"}).content.decode()
+    assert " open>" not in client.get(path, {"authors": "12", "words": "coins"}).content.decode()
+    assert '<details class="more" open>' in client.get(path, {"similar": "coins"}).content.decode()

@@ -36,7 +36,7 @@ def _no_raids() -> Iterator[None]:
 def listed(client: Client, channel: Channel, heading: str) -> list[int]:
     """Return the ids of the channels listed below a heading beside the open one."""
     html = client.get(f"/channels/{channel.pk}/").content.decode()
-    side = html.split('id="channels"')[1].split("</nav>")[0]
+    side = html.split('id="side"')[1].split("</nav>")[0]
     if f"<h2>{heading}</h2>" not in side:
         return []
     part = side.split(f"<h2>{heading}</h2>")[1].split("</ul>")[0]
@@ -100,7 +100,7 @@ def test_a_channel_with_a_raid_is_marked(channels: list[Channel], mona: User, si
     details = {"channel": str(raided.pk), "since_ms": 0, "messages": 9, "accounts": 3}
     open_finding(RAID, str(raided.pk), Problem(Severity.CRITICAL, "Possible raid", details))
     html = client.get(f"/channels/{opened.pk}/").content.decode()
-    side = html.split('id="channels"')[1].split("</nav>")[0]
+    side = html.split('id="side"')[1].split("</nav>")[0]
     items = side.split("<li>")[1:]
     in_lists = [f"/channels/{raided.pk}/" in item for item in items]
     assert any(in_lists)

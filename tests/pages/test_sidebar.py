@@ -46,7 +46,7 @@ def test_channels_that_were_posted_in_within_the_hour_are_marked(guild: Guild, m
     now = now_ms() / 1000
     note_posts({busy: now - 60, old: now - 4000})
     html = sign_in(mona).get(f"/channels/{quiet.pk}/").content.decode()
-    links = html.split('id="channels"')[1].split("</nav>")[0].split("<li>")
+    links = html.split('id="side"')[1].split("</nav>")[0].split("<li>")
     marked = {
         channel.name: "live-dot" in link
         for channel in (quiet, busy, old)

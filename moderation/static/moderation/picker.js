@@ -107,8 +107,8 @@ class Picker {
   }
 
   // Chooses what was typed as it is: the summary says if it is no name.
-  take() {
-    for (const text of this.input.value.split(/[,\n]/).map((part) => part.trim())) {
+  take(typed = this.input.value) {
+    for (const text of typed.split(/[,\n]/).map((part) => part.trim())) {
       if (text) this.add({ value: text, label: text, note: "", avatar: null });
     }
     this.input.value = "";
@@ -119,8 +119,7 @@ class Picker {
     const text = event.clipboardData.getData("text");
     if (!/[,\n]/.test(text.trim()) && !/^\s*-?\d{6,20}\s*$/.test(text)) return;
     event.preventDefault();
-    this.input.value = text;
-    this.take();
+    this.take(text);
     this.close();
     for (const pick of this.picked.filter((each) => /^-?\d+$/.test(each.label))) this.name(pick);
   }

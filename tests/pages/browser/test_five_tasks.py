@@ -131,7 +131,7 @@ def test_a_pasted_link_leads_to_who_deleted_the_message(page: Page, site: Site) 
     channel, ids, _ = in_thread(write_purge)
     with task("Who deleted a message", page, site, limit=1) as click:
         click(find(page, f"https://discord.com/channels/1/{channel.pk}/{ids[0]}"))
-        expect(page.get_by_role("main")).to_contain_text(re.compile("Deleted .*by Mona|Purge by Mona", re.DOTALL))
+        expect(page.get_by_role("main")).to_contain_text(re.compile("Deleted .* by mona"))
 
 
 def test_one_author_of_a_purge_is_restored(page: Page, site: Site) -> None:
@@ -141,6 +141,6 @@ def test_one_author_of_a_purge_is_restored(page: Page, site: Site) -> None:
         click(page.get_by_role("link", name=f"Restore {author.name} ({len(ids)})"))
         page.get_by_label("Reason").fill("Appeal accepted")
         click(page.get_by_role("button", name=f"Restore {len(ids)} messages"))
-        expect(page.get_by_role("heading", name=f"Restored {len(ids)} of")).to_be_visible()
+        expect(page.locator(".chip", has_text="partly restored").first).to_be_visible()
     page.goto(f"{site.url}/channels/{channel.pk}/")
     assert page.locator(".msg").count() == len(ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def test_people_and_channels_are_chosen_without_an_id(composer: tuple[Page, Cast
     page, cast = composer
     channels = page.get_by_role("combobox", name="Channels", exact=True)
     channels.press_sequentially(cast.name[:-1])
-    options = page.get_by_role("option")
+    options = page.get_by_role("listbox").get_by_role("option")
     expect(options).to_have_count(2)
     for guild in ("Harbour", "Tidewalkers"):
         options.filter(has_text=guild).click()
@@ -97,7 +98,7 @@ def test_the_keys_of_a_combobox_choose_and_remove(composer: tuple[Page, Cast]) -
     expect(people).to_have_attribute("aria-activedescendant", first or "")
     people.press("ArrowUp")
     people.press("Enter")
-    expect(chips_of(people)).to_have_text([f"{cast.name}-1✕"])
+    expect(chips_of(people)).to_have_text([re.compile(rf"{cast.name}-1✕")])
     expect(page.get_by_role("status").filter(has_text=f"Added: {cast.name}-1")).to_be_attached()
     people.press("ArrowUp")
     people.press("Enter")
@@ -123,7 +124,7 @@ def test_pasted_ids_become_names_and_unknown_names_stay_as_typed(composer: tuple
         " field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })); }",
         "\n".join(ids),
     )
-    expect(chips_of(people)).to_have_text([f"{cast.name}-{n}✕" for n in range(2)])
+    expect(chips_of(people)).to_have_text([re.compile(rf"{cast.name}-{n}✕") for n in range(2)])
     expect(page.locator("#authors")).to_have_value(", ".join(ids))
     unknown = f"no one {cast.name}"
     people.press_sequentially(unknown)
@@ -137,7 +138,7 @@ def test_the_browsers_back_button_shows_what_is_submitted(composer: tuple[Page, 
     page, cast = composer
     page.goto(f"{site.url}/delete/?authors={cast.people[0].pk}")
     people = page.get_by_role("combobox", name="Written by").first
-    expect(chips_of(people)).to_have_text([f"{cast.name}-0✕"])
+    expect(chips_of(people)).to_have_text([re.compile(rf"{cast.name}-0✕")])
     people.press("Backspace")
     page.locator("#words").fill("hello")
     expect(page.locator("#authors")).to_have_value("")
