@@ -73,7 +73,15 @@ class Picker {
       remove.type = "button";
       remove.textContent = "✕";
       remove.setAttribute("aria-label", pickerTemplate.dataset.remove.replace("#", pick.label));
-      chip.append(...avatarOf(pick), name, remove);
+      chip.append(...avatarOf(pick), name);
+      if (this.kind === "channels" && pick.note) {
+        // Channels of several guilds have the same name.
+        const place = document.createElement("bdi");
+        place.className = "small";
+        place.textContent = pick.note;
+        chip.append(place);
+      }
+      chip.append(remove);
       return chip;
     }));
     this.chips.hidden = this.picked.length === 0;
