@@ -37,7 +37,14 @@ HOSTILE = "<script>alert(1)</script>[RLO][U+001B]{{ 7|add:7 }}"
 DATA = frozenset({"Chatstore", "UTC", "Harbour", "victor71", "Victor 71", "gc_grace", HOSTILE})
 
 DATA_ROUTES = frozenset(
-    {"metrics", "health/channels.csv", "health/channels.json", "audit/export.csv", "audit/export.json"}
+    {
+        "metrics",
+        "health/channels.csv",
+        "health/channels.json",
+        "audit/export.csv",
+        "audit/export.json",
+        "delete/suggestions/",
+    }
 )
 """Routes that answer with data for programs."""
 
