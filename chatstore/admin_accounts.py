@@ -1,15 +1,15 @@
-"""Admin pages of staff accounts and groups, in place of Django's.
+"""Admin pages of staff accounts, in place of Django's.
 
-Admins create accounts, give them groups and deactivate them. Only superusers make superusers, give single permissions
-and change what a group may do: otherwise an admin could become a superuser.
+Admins create accounts and deactivate them; roles are given on a page of their own. Only superusers make superusers.
+Django's groups and single permissions have no effect, and no page.
 """
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
@@ -30,6 +30,7 @@ from chatstore.models.users import User
 
 # Registered again below, with Unfold's forms.
 admin.site.unregister(User)
+# Roles replace them.
 admin.site.unregister(Group)
 # Their pages would show secrets; second factors are set up by their owners, and reset by admins on a page of ours.
 admin.site.unregister(TOTPDevice)
@@ -40,13 +41,13 @@ _PERSON = (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email
 _ROLES = (
     gettext_lazy("Roles"),
     {
-        "fields": ("is_active", "groups"),
+        "fields": ("is_active", "roles"),
         "description": gettext_lazy("An account that is not active cannot sign in, and its sessions end at once."),
     },
 )
 _SECOND_FACTOR = (gettext_lazy("Second factor"), {"fields": ("second_factor",)})
-_SUPERUSER = (gettext_lazy("Superusers only"), {"fields": ("is_superuser", "user_permissions")})
-_RIGHTS = {"groups", "is_superuser", "user_permissions"}
+_SUPERUSER = (gettext_lazy("Superusers only"), {"fields": ("is_superuser",)})
+_RIGHTS = {"is_superuser"}
 _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
 
@@ -58,8 +59,9 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "first_name", "last_name", "is_active", "last_login")
-    list_filter = ("is_active", "groups")
-    readonly_fields = ("last_login", "date_joined", "second_factor")
+    list_filter = ("is_active",)
+    filter_horizontal = ()
+    readonly_fields = ("last_login", "date_joined", "roles", "second_factor")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields of an account, without those of superusers for everyone else."""
@@ -67,6 +69,12 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
             return super().get_fieldsets(request, obj)
         superuser = (_SUPERUSER,) if _is_superuser(request) else ()
         return (_ACCOUNT, _PERSON, _ROLES, _SECOND_FACTOR, *superuser, _DATES)
+
+    @admin.display(description=gettext_lazy("Roles"))
+    def roles(self, account: User) -> str:
+        """Link to the roles of the account."""
+        link = f"{reverse('roles')}?{urlencode({'account': account.get_username()})}"
+        return format_html('<a href="{}" class="text-primary-600">{}</a>', link, gettext("View roles"))
 
     @admin.display(description=gettext_lazy("Second factor"))
     def second_factor(self, account: User) -> str:
@@ -110,16 +118,6 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False for every account."""
         return False
-
-
-@admin.register(Group)
-class GroupAdmin(RecordedAdmin, StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
-    """Roles: moderators, leads, operators, admins."""
-
-    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
-        """Save the group. What its accounts may do takes a recent confirmation."""
-        require_confirmation(request)
-        super().save_model(request, obj, form, change)
 
 
 def _is_superuser(request: HttpRequest) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from django.contrib.auth import get_permission_codename
 from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -15,6 +16,8 @@ from unfold.views import ChangeList
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models.names import NamedQuerySet, find_by_name
+from chatstore.models.users import User
+from chatstore.operations.rights import scope_for
 
 BEFORE = "before"
 """Query parameter: the last ID of the page before, exclusive."""
@@ -73,6 +76,22 @@ class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
     sortable_by = ()
     show_full_result_count = False
     list_per_page = ROWS_PER_PAGE
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return whether the account may view everything: a list has the rows of all guilds."""
+        return self._may_everywhere(request, "view") or self._may_everywhere(request, "change")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Return whether the account may add rows for every guild."""
+        return self._may_everywhere(request, "add")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return whether the account may change the rows of every guild."""
+        return self._may_everywhere(request, "change")
+
+    def _may_everywhere(self, request: HttpRequest, action: str) -> bool:
+        right = f"{self.opts.app_label}.{get_permission_codename(action, self.opts)}"
+        return isinstance(request.user, User) and scope_for(request.user, right).is_everything
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeysetChangeList]:
         """Return the class of the list."""

@@ -67,6 +67,14 @@ def read_names(name: str, default: list[str]) -> list[str]:
     return names or default
 
 
+def read_choices(name: str, choices: Sequence[str]) -> list[str]:
+    """Return a comma-separated list of some of the choices; none by default."""
+    names = read_names(name, [])
+    for unknown in set(names).difference(choices):
+        raise ImproperlyConfigured(f"{name} must contain some of {', '.join(choices)}, not {unknown}.")
+    return names
+
+
 def check_hosts(name: str, hosts: list[str]) -> frozenset[str]:
     """Return the host names in lower case, each with a port if it needs one. Patterns are invalid."""
     for host in hosts:

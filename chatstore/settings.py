@@ -16,6 +16,7 @@ from django.templatetags.static import static
 from django_guid.integrations import CeleryIntegration
 
 from chatstore import environment
+from chatstore.domain.roles import Role
 from chatstore.environment import env
 from chatstore.local import layout
 from chatstore.local.secrets import path_of_secret, read_or_make_secret
@@ -347,8 +348,10 @@ AXES_VERBOSE = False
 # Fields of forms that are not stored with an attempt, besides passwords.
 AXES_SENSITIVE_PARAMETERS = ["code", "confirm_secret"]
 
-# Groups whose accounts must have a second factor: they set one up at their next sign-in.
-SECOND_FACTOR_GROUPS = environment.read_names("SECOND_FACTOR_GROUPS", [])
+# Roles whose accounts must have a second factor: they set one up at their next sign-in.
+SECOND_FACTOR_ROLES = environment.read_choices("SECOND_FACTOR_ROLES", [role.value for role in Role])
+# How long the link of an invitation is valid.
+INVITATION_HOURS = environment.read_int("INVITATION_HOURS", default=72, minimum=1)
 # How long a password or a code is good for acts that take a confirmation, and from how many messages on a purge does.
 CONFIRM_MINUTES = environment.read_int("CONFIRM_MINUTES", default=15, minimum=1)
 CONFIRM_ABOVE_MESSAGES = environment.read_int("CONFIRM_ABOVE_MESSAGES", default=10_000, minimum=0)

@@ -1,4 +1,4 @@
-"""Sign-in by password, with entries in the audit log, and the end of sessions whose account loses rights.
+"""Sign-in by password with entries in the audit log, permissions by role, and the end of sessions of inactive accounts.
 
 Receivers, so that it makes no difference where an account is changed: in the admin, by a command, or in a shell.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import Group
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.signals import user_logged_in
 from django.db.models import Model
-from django.db.models.signals import m2m_changed, post_save, pre_delete
+from django.db.models.signals import post_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
 from chatstore.client_address import client_address
 from chatstore.confirmation import note_confirmation
+from chatstore.domain.roles import rights_of
 from chatstore.models.users import User
+from chatstore.operations.rights import grants_of
 from moderation.operations.access.sessions import (
     ADDRESS,
     MAX_USER_AGENT_CHARACTERS,
@@ -32,7 +34,10 @@ from moderation.sign_in_stages import mark_unneeded, needs_second_factor
 
 
 class PasswordBackend(ModelBackend):
-    """Django's own, which records wrong passwords. Attempts that were refused before do not reach it."""
+    """Django's own, which records wrong passwords. Attempts that were refused before do not reach it.
+
+    Permissions follow from roles; groups and single permissions have no effect.
+    """
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
@@ -42,6 +47,18 @@ class PasswordBackend(ModelBackend):
         if user is None and request is not None and username is not None:
             record_failed_sign_in(username, address=client_address(request))
         return user
+
+    def get_all_permissions(self, user_obj: AbstractBaseUser | AnonymousUser, obj: Model | None = None) -> set[str]:
+        """Return the rights that the roles of an account give anywhere. `scope_for` returns where."""
+        return set(rights_of(grants_of(user_obj))) if isinstance(user_obj, User) and obj is None else set()
+
+    def get_user_permissions(self, user_obj: AbstractBaseUser | AnonymousUser, obj: Model | None = None) -> set[str]:
+        """Return none."""
+        return set()
+
+    def get_group_permissions(self, user_obj: AbstractBaseUser | AnonymousUser, obj: Model | None = None) -> set[str]:
+        """Return none."""
+        return set()
 
 
 @receiver(user_logged_in)
@@ -60,28 +77,3 @@ def _end_sessions_of_inactive_account(instance: User, **_: Any) -> None:
     """Otherwise they would go on when the account is activated again."""
     if not instance.is_active:
         end_all_sessions([instance.pk])
-
-
-@receiver(m2m_changed, sender=User.groups.through)
-def _end_sessions_after_change_of_groups(
-    instance: Model, action: str, reverse: bool, pk_set: set[int] | None, **_: Any
-) -> None:
-    """End the sessions of accounts that lose a group, or get one that enforces a second factor."""
-    groups, accounts = (pk_set, [instance.pk]) if not reverse else ([instance.pk], pk_set)
-    if action == "pre_clear" and isinstance(instance, Group):
-        _end_sessions_of_members(instance)
-    elif action in {"pre_clear", "post_remove"}:
-        end_all_sessions(accounts or ())
-    elif action == "post_add" and settings.SECOND_FACTOR_GROUPS:
-        added = Group.objects.filter(pk__in=groups or (), name__in=settings.SECOND_FACTOR_GROUPS)
-        if added.exists():
-            end_all_sessions(accounts or ())
-
-
-@receiver(pre_delete, sender=Group)
-def _end_sessions_of_deleted_group(instance: Group, **_: Any) -> None:
-    _end_sessions_of_members(instance)
-
-
-def _end_sessions_of_members(group: Group) -> None:
-    end_all_sessions(group.user_set.values_list("pk", flat=True))

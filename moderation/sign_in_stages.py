@@ -26,8 +26,11 @@ STAGE_MINUTES = 10
 """How long a password is good for the second stage."""
 
 _STAGE = "sign_in_stage"
+_INVITED = {"username": " invitation"}
+"""Counts wrong links of invitations. No account can be called so."""
+
 _MARK = "second_factor"
-"""True if the session has passed a second factor; else the groups that enforced one when it needed none."""
+"""True if the session has passed a second factor; else the roles that enforced one when it needed none."""
 
 
 def needs_second_factor(account: User) -> bool:
@@ -59,11 +62,12 @@ def account_in_second_stage(request: HttpRequest) -> User | None:
     return account
 
 
-def complete_sign_in(request: HttpRequest, account: User) -> str:
-    """Sign in an account that has passed both stages; return the URL to continue at."""
+def complete_sign_in(request: HttpRequest, account: User, *, has_passed_factor: bool = True) -> str:
+    """Sign in an account that has passed both stages, or needs only one; return the URL to continue at."""
     stage = request.session.pop(_STAGE, {})
     login(request, account, backend=settings.AUTHENTICATION_BACKENDS[-1])
-    mark_passed(request)
+    if has_passed_factor:
+        mark_passed(request)
     return str(stage.get("next") or reverse(settings.LOGIN_REDIRECT_URL))
 
 
@@ -74,7 +78,7 @@ def mark_passed(request: HttpRequest) -> None:
 
 def mark_unneeded(request: HttpRequest) -> None:
     """Mark the session of an account that needs no second factor, by the present settings."""
-    request.session[_MARK] = settings.SECOND_FACTOR_GROUPS
+    request.session[_MARK] = settings.SECOND_FACTOR_ROLES
 
 
 def may_attempt(request: HttpRequest, account: User) -> bool:
@@ -87,11 +91,21 @@ def count_failure(request: HttpRequest, account: User) -> None:
     user_login_failed.send(sender=__name__, credentials={"username": account.get_username()}, request=request)
 
 
+def may_open_invitation(request: HttpRequest) -> bool:
+    """Return whether this address need not pause after links that do not work; the same rule as for passwords."""
+    return bool(AxesProxyHandler.is_allowed(request, _INVITED))
+
+
+def count_wrong_invitation(request: HttpRequest) -> None:
+    """Count a link that does not work like a wrong password."""
+    user_login_failed.send(sender=__name__, credentials=dict(_INVITED), request=request)
+
+
 class RequireSecondFactor:
     """Takes a session back to the second stage if it lacks the mark although its account needs a second factor.
 
     Comes after Django's authentication and reads nothing but the session, unless the mark is missing or from before a
-    change of `SECOND_FACTOR_GROUPS`.
+    change of `SECOND_FACTOR_ROLES`.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -110,4 +124,4 @@ class RequireSecondFactor:
 
 def _is_marked(request: HttpRequest) -> bool:
     mark = request.session.get(_MARK)
-    return mark is True or (mark is not None and mark == settings.SECOND_FACTOR_GROUPS)
+    return mark is True or (mark is not None and mark == settings.SECOND_FACTOR_ROLES)

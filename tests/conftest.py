@@ -14,7 +14,6 @@ from typing import NoReturn
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group
 from django.db import connections
 from django.test import Client
 from hypothesis import settings as hypothesis_settings
@@ -23,12 +22,16 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.roles import Role
 from chatstore.local.layout import read_stack
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
+from chatstore.operations.rights import forget_grants
 from devstack.postgres import prepare_database
 from devstack.preparing import prepare_schemas
 from devstack.problems import Problem
 from devstack.servers import answers, is_external, list_servers
+from moderation.management.demo_accounts import set_roles
 from tests.network import guard_sockets
 from tests.node_events import read_node_events
 from tests.server_lock import ServerLock
@@ -166,12 +169,28 @@ def _open_databases(request: pytest.FixtureRequest, django_db_blocker: DjangoDbB
         connections["default"].close()
 
 
+ROLES: dict[str, tuple[Role, ...]] = {
+    "moderators": (Role.MODERATOR, Role.DIRECT),
+    "leads": (Role.LEAD, Role.DIRECT),
+    "auditors": (Role.AUDITOR, Role.DIRECT),
+    "operators": (Role.OPERATOR, Role.DIRECT),
+    "admins": (Role.ADMIN,),
+}
+"""Roles for the whole installation, direct messages included: most channels of tests have no guild."""
+
+
 def make_user(name: str, *, group: str | None, is_staff: bool = True) -> User:
-    """Create a user of the cast with a unique name."""
+    """Create a user of the cast with a unique name. group: of `ROLES`."""
     user = User.objects.create_user(f"{name}-{secrets.token_hex(4)}", is_staff=is_staff)
     if group is not None:
-        user.groups.add(Group.objects.get(name=group))
+        set_roles(user, ROLES[group])
     return user
+
+
+def give(user: User, role: Role, **place: int | None) -> RoleGrant:
+    """Give a user a role in a guild (guild_id) or a channel (channel_id); without either everywhere."""
+    forget_grants(user)
+    return RoleGrant.objects.create(account=user, role=role, **place)
 
 
 @pytest.fixture

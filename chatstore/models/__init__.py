@@ -16,6 +16,7 @@ from chatstore.models.chat import Channel, ChatUser, Guild
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
 from chatstore.models.maintenance import BucketDeletes, ChannelDay, ChannelSummary, Finding, JobRun, JobSchedule
 from chatstore.models.reports import Report, ReportCase
+from chatstore.models.roles import RoleGrant
 
 __all__ = [
     "AuthorBucketRow",
@@ -37,6 +38,7 @@ __all__ = [
     "QuarantineRow",
     "Report",
     "ReportCase",
+    "RoleGrant",
     "WithdrawnRow",
     "WorkerLease",
 ]

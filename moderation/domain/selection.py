@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
+from chatstore.domain.roles import Scope
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -35,7 +36,8 @@ class Selection:
     Channels: those of `channel_ids`, or all of the guild. If neither is set, every channel in which the authors of
     `where` have posted. Those of `except_channel_ids` are left out of the latter two. `everything` selects the whole
     channel; it is an explicit choice and never follows from empty filters. A filter without a condition on pinned
-    messages keeps them unless `with_pinned` is set. except_ids: matches that were excluded in the preview.
+    messages keeps them unless `with_pinned` is set. except_ids: matches that were excluded in the preview. within:
+    where the moderator may delete, if that is not everywhere that the others select.
     """
 
     channel_ids: tuple[int, ...] = ()
@@ -46,6 +48,7 @@ class Selection:
     except_ids: tuple[int, ...] = ()
     everything: bool = False
     except_channel_ids: tuple[int, ...] = ()
+    within: Scope | None = None
 
     def __post_init__(self) -> None:
         choices = bool(self.message_ids) + (self.where is not None) + self.everything
@@ -165,7 +168,13 @@ class Selection:
             "except": [str(i) for i in self.except_ids],
             "everything": self.everything,
             "except_channels": [str(i) for i in self.except_channel_ids],
+            "within": None if self.within is None else self.within.as_json(),
         }
+
+    def limited_to(self, scope: Scope) -> Selection:
+        """Return the selection of a moderator who may delete within a scope. Named channels are checked one by one."""
+        is_allowed = scope.is_everything or (self.guild_id is not None and scope.includes_guild(self.guild_id))
+        return replace(self, within=None if self.channel_ids or is_allowed else scope)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Selection:
@@ -180,4 +189,5 @@ class Selection:
             everything=value["everything"],
             # Purges of older versions have none.
             except_channel_ids=tuple(map(int, value.get("except_channels", ()))),
+            within=Scope.from_json(value["within"]) if value.get("within") else None,
         )

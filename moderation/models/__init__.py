@@ -3,6 +3,7 @@
 from moderation.models.audit import AuditEntry, AuditLink, UnlinkedEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
+from moderation.models.invitations import Invitation
 from moderation.models.notes import Note
 from moderation.models.pinned_channels import PinnedChannel
 from moderation.models.preferences import Preferences
@@ -19,6 +20,7 @@ __all__ = [
     "AuditLink",
     "Erasure",
     "Hold",
+    "Invitation",
     "ManifestBucket",
     "ManifestSummary",
     "Note",

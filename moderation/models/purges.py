@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
@@ -43,7 +44,9 @@ class Purge(models.Model):
     scan_token, scan_lease_until: claim of the part of the scan's scope that is still to be listed.
     scanned_channel_id, scanned_bucket: the last bucket that was frozen by the scan or listed in one of its parts.
     version: changes with every update of the purge and whenever steps were counted.
-    guild_id: the guild of all its channels; 0 if they are in several, or in none.
+    guild_id: the guild of all its channels; 0 if they are in several, or in none. Turns are given by it.
+    guild_ids, channel_ids: whose right decides who may see it, see `moderation.operations.access.reach`. The guilds of
+    its channels, 0 for none, and the channels if they are few. None: not known before it was scanned.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
@@ -73,6 +76,8 @@ class Purge(models.Model):
     wait_reason = TemplateTextField(blank=True)
     wait_until = models.DateTimeField(null=True)
     guild_id = models.BigIntegerField(db_default=0, default=0)
+    guild_ids = ArrayField(models.BigIntegerField(), null=True)
+    channel_ids = ArrayField(models.BigIntegerField(), null=True)
     wakeup_expires_at = models.DateTimeField(null=True)
     turn_at = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
@@ -95,6 +100,7 @@ class Purge(models.Model):
             ),
             models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
             models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
+            GinIndex(fields=("guild_ids",), name="purge_by_guilds"),
             models.Index(
                 fields=("quarantined_at",),
                 condition=Q(state__in=EXPIRES_FROM, is_rewrite=False),

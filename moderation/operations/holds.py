@@ -21,7 +21,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
@@ -29,6 +29,7 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import request_automatic_run
+from chatstore.operations.rights import scope_for
 from moderation.domain.holds import HoldCoverage, total_time
 from moderation.domain.links import find_message_link
 from moderation.domain.packing import unpack_ids
@@ -113,9 +114,16 @@ def _read(requested: HoldRequest, actor: User) -> Hold:
         channel_id=parse_snowflake(channel) if channel else None,
         message_id=parse_snowflake(message) if message else None,
     )
-    if hold.channel_id is not None:
-        channel_for(actor, hold.channel_id)
+    _check_place(hold, actor, PLACE_HOLD)
     return hold
+
+
+def _check_place(hold: Hold, actor: User, right: str) -> None:
+    """Raise `NotFound`, or `Forbidden` unless the actor has the right in the channel, or in all of them."""
+    if hold.channel_id is not None:
+        channel_for(actor, hold.channel_id, right)
+    elif not scope_for(actor, right).every_guild:
+        raise Forbidden(_("A hold without a channel covers every guild, which your roles do not. Enter a channel."))
 
 
 def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
@@ -123,8 +131,9 @@ def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
     require(actor, LIFT_HOLD)
     with transaction.atomic():
         hold = Hold.objects.select_for_update().filter(pk=hold_id).first()
-        if hold is None:
+        if hold is None or not _visible_holds(actor).filter(pk=hold_id).exists():
             raise NotFound(_("There is no hold %(id)s.", id=str(hold_id)))
+        _check_place(hold, actor, LIFT_HOLD)
         reason = check_reason(reason, missing=_("Enter a reason. It is stored with the hold."))
         if hold.lifted_at is None:
             Hold.objects.filter(pk=hold_id).update(lifted_at=ClockTimestamp(), lifted_by=actor, lift_reason=reason)
@@ -142,14 +151,23 @@ def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
 def list_holds(user: Actor, *, in_force: bool) -> list[ListedHold]:
     """Return the newest holds, in force or lifted. Raises `Forbidden`."""
     require(user, VIEW_HOLDS)
-    return _describe(user, Hold.objects.filter(lifted_at__isnull=in_force))
+    return _describe(user, _visible_holds(user).filter(lifted_at__isnull=in_force))
 
 
 def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
     """Return the holds in force on a user's messages, in any channel; none without permission to view holds."""
     if not user.has_perm(VIEW_HOLDS):
         return []
-    return _describe(user, _in_force().filter(author_id=author_id))
+    return _describe(user, _visible_holds(user).filter(lifted_at=None, author_id=author_id))
+
+
+def _visible_holds(user: Actor) -> QuerySet[Hold]:
+    """Return the holds in channels that a user may see, and those of every channel: they stop purges there too."""
+    if scope_for(user, VIEW_HOLDS).is_everything:
+        return Hold.objects.all()
+    # Not a foreign key: a hold may name a channel that is not known.
+    channels = visible_channels(user, VIEW_HOLDS).order_by().values("pk")
+    return Hold.objects.filter(Q(channel_id=None) | Q(channel_id__in=channels))
 
 
 def hold_coverage_in(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
@@ -13,10 +14,18 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models import Channel
 from chatstore.models.users import User
+from chatstore.operations.rights import scope_for
 from moderation.domain.links import find_message_link, find_purge_link
 from moderation.models import Note
 from moderation.operations.access.audit import record_action, save_with_next_id
-from moderation.operations.access.visibility import Actor, channel_for, purge_for, require, visible_channels
+from moderation.operations.access.visibility import (
+    Actor,
+    channel_for,
+    purge_for,
+    require,
+    visible_channels,
+    visible_purges,
+)
 
 ADD_NOTE = "moderation.add_note"
 VIEW_NOTES = "moderation.view_note"
@@ -69,7 +78,7 @@ def delete_note(note_id: int, *, actor: User) -> Note:
     require(actor, ADD_NOTE)
     with transaction.atomic():
         note = Note.objects.select_for_update().filter(pk=note_id).first()
-        if note is None:
+        if note is None or not _visible_notes(actor).filter(pk=note_id).exists():
             raise NotFound(_("There is no note %(id)s.", id=str(note_id)))
         if note.written_by_id != actor.pk:
             raise Forbidden(_("Only its author can delete a note."))
@@ -89,7 +98,7 @@ def list_notes(user: Actor, user_id: int, *, before: int | None = None, limit: i
     """Return a page of the notes about a chat user; none without the permission."""
     if not user.has_perm(VIEW_NOTES):
         return NotePage()
-    notes = Note.objects.filter(user_id=user_id).select_related("written_by").order_by("-id")
+    notes = _visible_notes(user).filter(user_id=user_id).select_related("written_by").order_by("-id")
     if before is not None:
         notes = notes.filter(pk__lt=before)
     found = list(notes[: limit + 1])
@@ -106,6 +115,17 @@ def list_notes(user: Actor, user_id: int, *, before: int | None = None, limit: i
             for note in shown
         ],
         older=shown[-1].pk if len(found) > limit else None,
+    )
+
+
+def _visible_notes(user: Actor) -> QuerySet[Note]:
+    """Return the notes that a user may see: not those with a link to a message or a purge that they may not see."""
+    if scope_for(user, VIEW_NOTES).is_everything:
+        return Note.objects.all()
+    channels = visible_channels(user, VIEW_NOTES).order_by().values("pk")
+    return Note.objects.filter(
+        Q(channel_id=None) | Q(channel_id__in=channels),
+        Q(purge=None) | Q(purge__in=visible_purges(user).order_by().values("pk")),
     )
 
 
@@ -131,7 +151,7 @@ def _set_link(note: Note, link: str, actor: User) -> None:
         note.purge = purge_for(actor, parse_snowflake(purge_id))
     elif found := find_message_link(link):
         note.channel_id, note.message_id = map(parse_snowflake, found)
-        channel_for(actor, note.channel_id)
+        channel_for(actor, note.channel_id, ADD_NOTE)
     else:
         raise BadInput(_("This is not the link of a message or a purge. Copy it from the page's address."))
 

@@ -41,12 +41,14 @@ Names = Mapping[int, str]
 class Scope:
     """The place of a selection: some channels, by name, all channels of a guild, or all channels.
 
-    kept: the names of channels that are left out of the latter two.
+    kept: the names of channels that are left out of the latter two. within: the guilds and channels that the roles of
+    the moderator restrict those to; empty for all guilds, without direct messages; None for no restriction.
     """
 
     channels: Sequence[str] = ()
     guild: str = ""
     kept: Sequence[str] = ()
+    within: Sequence[str] | None = None
 
 
 MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
@@ -94,7 +96,9 @@ def format_scope(scope: Scope) -> str:
     """Return a scope as part of a selection: "in #general", "in 12 channels", "in all channels of Gophers"."""
     if scope.channels:
         return pgettext("scope of a selection", "in %(channels)s") % {"channels": _list_channels(scope.channels)}
-    if scope.guild:
+    if scope.within is not None:
+        place = _format_within(scope.within)
+    elif scope.guild:
         place = pgettext("scope of a selection", "in all channels of %(guild)s") % {"guild": scope.guild}
     else:
         place = pgettext("scope of a selection", "in all channels")
@@ -102,6 +106,17 @@ def format_scope(scope: Scope) -> str:
         return place
     text = pgettext("scope of a selection", "%(place)s but %(channels)s")
     return text % {"place": place, "channels": _list_channels(scope.kept)}
+
+
+def _format_within(places: Sequence[str]) -> str:
+    """Return where a moderator's roles restrict a purge to: "in all of Gophers and #rust (Crabs)"."""
+    if not places:
+        return pgettext("scope of a selection", "in all channels but direct messages")
+    if len(places) > MAX_NAMED_CHANNELS:
+        count = len(places)
+        text = npgettext("scope of a selection", "in %(count)s place", "in %(count)s servers and channels", count)
+        return text % {"count": format_number(count)}
+    return pgettext("scope of a selection", "in all of %(places)s") % {"places": _list_channels(places)}
 
 
 def _list_channels(names: Sequence[str]) -> str:

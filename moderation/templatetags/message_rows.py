@@ -243,6 +243,7 @@ def _draw_gaps(lines: Iterable[GapLine], *, may_view_purges: bool) -> SafeString
 def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
     """Render a gap in its place, and before it, if the line stands for all gaps of the purge, one line for these."""
     gap = line.gap
+    may_view_purges = may_view_purges and gap.is_visible
     if line.is_part:
         text = _("%(messages)s deleted here") % {"messages": formats.format_count(gap.count, "message")}
         return fill('<p class="gap part" data-purge="{}">\n{}\n<span>{}</span>\n</p>\n', gap.purge_id, _GAP_ICON, text)

@@ -69,7 +69,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
         "is_first": not after,
         "headings": [_describe_heading(name, query) for name in HEADINGS],
         "states": [(state.name.lower(), label) for state, label in LABELS.items()],
-        "guilds": [_("Direct messages"), *guild_names()],
+        "guilds": [_("Direct messages"), *guild_names(request.user, READ_HEALTH)],
         "filters": {name: request.GET[name] for name in ("server", "state", "q") if request.GET.get(name)},
         "sort": request.GET.get("sort") or DEFAULT_SORT,
         "max_named": MAX_NAMED,

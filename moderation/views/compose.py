@@ -20,7 +20,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, channel_for, purge_for
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for
 from moderation.operations.lookup.sidebar import visible_guilds
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.first_matches import find_first_matches
@@ -51,7 +51,7 @@ MAX_BUCKETS_AT_ONCE = 10
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Show the form for one channel. Posted, it drafts a purge, which is scanned but not confirmed."""
-    return _compose(request, channel_for(request.user, channel_id))
+    return _compose(request, channel_for(request.user, channel_id, ADD_PURGE))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -218,7 +218,7 @@ def _show_form(
         "form": form,
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
-        "guilds": () if channel else visible_guilds(request.user),
+        "guilds": () if channel else visible_guilds(request.user, ADD_PURGE),
         "replaced": replaced,
         "filters": describe_filters(request.user, channel),
         "filter_name": request.POST.get("filter_name", ""),

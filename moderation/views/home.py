@@ -17,7 +17,7 @@ from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
 from chatstore.operations.monitoring.console import describe_stopped_services
-from chatstore.operations.rights import READ_HEALTH
+from chatstore.operations.rights import READ_HEALTH, VIEW_ROLES
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
@@ -89,6 +89,7 @@ PAGES: tuple[tuple[str, Promise, str], ...] = (
     ("cluster_health", gettext_lazy("Cluster health"), READ_HEALTH),
     ("channel_table", gettext_lazy("Channels"), READ_HEALTH),
     ("maintenance", gettext_lazy("Maintenance"), READ_HEALTH),
+    ("roles", gettext_lazy("Roles"), VIEW_ROLES),
     ("audit", gettext_lazy("Audit log"), "moderation.view_auditentry"),
     ("account", gettext_lazy("Account security"), ""),
     ("preferences", gettext_lazy("Preferences"), ""),

@@ -19,7 +19,7 @@ from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision
 from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
-from moderation.operations.access.visibility import Actor, name_of
+from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in, name_of
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
     MessageHistory,
@@ -119,7 +119,7 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
         "erased": approved_erasure(history),
-        "undo": _offer_restore(history) if user.has_perm("moderation.add_purge") and not undoing else None,
+        "undo": _offer_restore(history) if may_in(user, ADD_PURGE, history.channel) and not undoing else None,
         **describe_context(user, history),
     }
 
@@ -133,7 +133,7 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
     channel_id, message_id = history.channel.pk, history.message_id
     # A message that its author withdrew is not shown, even if a purge kept a copy.
-    shows_copy = history.live is None and not history.is_withdrawn and user.has_perm("moderation.view_purge")
+    shows_copy = history.live is None and not history.is_withdrawn and may_in(user, VIEW_PURGES, history.channel)
     content = history.live or (quarantined_copy(user, history) if shows_copy else None)
     if content is not None and history.live is None:
         record_message_read(user, channel_id=channel_id, message_id=message_id, author_id=content.author_id)
@@ -143,6 +143,7 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     users = {**opened.users, **(name_users([content]) if content else {})}
     gaps = list_gaps(
         find_gaps(
+            user,
             channel_id,
             [one.message_id for one in shown],
             after=MIN_ID if opened.page.older is None else None,
@@ -195,7 +196,7 @@ def _describe_purge(part: PurgePart) -> HistoryPurge:
     undo_results = [
         HistoryUndo(
             who=name_of(result.undo.moderator) if result.undo else "",
-            reason=result.undo.reason if result.undo else "",
+            reason=result.undo.reason if result.undo and part.is_visible else "",
             text=_RESTORE_OUTCOMES[result.outcome] if result.undo else gettext("Restored by an import"),
             at=result.at or (result.undo.requested_at if result.undo else None),
         )

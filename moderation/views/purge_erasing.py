@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
 from moderation.models import Erasure, Purge
-from moderation.operations.access.visibility import Actor, name_of
+from moderation.operations.access.visibility import Actor, may_over, name_of
 from moderation.operations.erasure.execution import next_run_at
 from moderation.operations.erasure.requests import (
     ERASE,
@@ -74,7 +74,7 @@ def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -
         )
     if erasure_blocked_reason(purge):
         return ErasureView()
-    has_right = user.has_perm(ERASE)
+    has_right = may_over(user, ERASE, purge)
     request = open_request(purge)
     hold = hold_over_purge(purge) if has_right else None
     last = requests.first()

@@ -19,7 +19,7 @@ from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, name_of, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
@@ -115,7 +115,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             by_channel=context["undo"].may_undo,
         )
         context["times"] = describe_times(purge, facts.manifest, facts.channels, query)
-    context["may_confirm"] = purge.state == PurgeState.READY and user.has_perm("moderation.add_purge")
+    context["may_confirm"] = purge.state == PurgeState.READY and may_over(user, ADD_PURGE, purge)
     return context
 
 
@@ -142,7 +142,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary
-    may_purge = user.has_perm("moderation.add_purge")
+    may_purge = may_over(user, ADD_PURGE, purge)
     undo = describe_undo(purge, facts, may_purge=may_purge)
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}

@@ -20,6 +20,7 @@ from chatstore.domain.snowflakes import time_of
 from chatstore.models import ReportCase
 from chatstore.models.users import User
 from moderation.forms import read_cursor
+from moderation.operations.access.visibility import ADD_PURGE, may_in
 from moderation.operations.lookup.message_history import MessageStatus, history_of_message
 from moderation.operations.reports.details import details_of
 from moderation.operations.reports.queue import (
@@ -161,7 +162,7 @@ def _show(request: HttpRequest, page: CasePage, case: ReportCase | None, *, cont
 def _describe(request: HttpRequest, case: ReportCase) -> dict[str, Any]:
     """Return the context of the case in hand: the record of its author, and its message among its neighbours."""
     user = request.user
-    (listed,) = describe_cases([case])
+    (listed,) = describe_cases(user, [case])
     details = details_of(user, case)
     history = history_of_message(user, case.channel_id, case.message_id)
     is_own = case.claimed_by_id == user.pk
@@ -177,8 +178,10 @@ def _describe(request: HttpRequest, case: ReportCase) -> dict[str, Any]:
         "neighbours": neighbours_of(user, case),
         "is_claimed": is_claimed(case),
         "is_own_claim": is_own and is_claimed(case),
-        "may_resolve": case.resolved_at is None and user.has_perm(RESOLVE_REPORTS) and (is_own or not is_claimed(case)),
-        "may_delete": history.status is MessageStatus.LIVE and user.has_perm("moderation.add_purge"),
+        "may_resolve": case.resolved_at is None
+        and may_in(user, RESOLVE_REPORTS, case.channel)
+        and (is_own or not is_claimed(case)),
+        "may_delete": history.status is MessageStatus.LIVE and may_in(user, ADD_PURGE, case.channel),
         "default_reason": default_reason(case.category),
         "channel": history.channel,
         "message_history": history,

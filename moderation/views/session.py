@@ -104,7 +104,7 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_set_up(request: HttpRequest) -> HttpResponse:
-    """Set up a second factor during a sign-in, for an account whose group enforces one."""
+    """Set up a second factor during a sign-in, for an account whose role enforces one."""
     account = account_in_second_stage(request)
     if account is None or has_second_factor(account):
         return _leave_stage(request, account, "sign_in_code")

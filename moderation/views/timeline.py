@@ -17,7 +17,7 @@ from chatstore.models import Channel
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.forms import Position, read_cursor, read_position
-from moderation.operations.access.visibility import channel_for
+from moderation.operations.access.visibility import ADD_PURGE, channel_for, may_in
 from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.new_messages import channel_version, read_new_messages
@@ -116,7 +116,7 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
         "rows": lay_out(opened),
         "users": opened.users,
         "mentioned_channels": mentioned_channels(request.user, opened.messages),
-        "may_purge": request.user.has_perm("moderation.add_purge"),
+        "may_purge": may_in(request.user, ADD_PURGE, channel),
     }
     response = render(request, "moderation/timeline/_new_rows.html", context)
     if opened.page.newer is None:
@@ -129,7 +129,7 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
 def message_delete(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Delete one message at once; for the script, return the notice that offers the undo."""
     purge = delete_message(
-        channel_for(request.user, channel_id).pk,
+        channel_for(request.user, channel_id, ADD_PURGE).pk,
         parse_snowflake(request.POST.get("message_id", "")),
         moderator=actor_of(request),
         reason=gettext("Deleted in the timeline"),
@@ -167,14 +167,14 @@ def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, posi
     after = position.after if position.after is not None else (MIN_ID if page.older is None else None)
     before = position.before if position.before is not None else (MAX_ID if page.newer is None else None)
     ids = [message.message_id for message in opened.messages]
-    gaps = collapse_gaps(find_gaps(channel.pk, ids, after=after, before=before))
+    gaps = collapse_gaps(find_gaps(request.user, channel.pk, ids, after=after, before=before))
     return {
         "channel": channel,
         "rows": lay_out(opened, gaps),
         "gaps_below": gaps.get(None, ()),
         "users": opened.users,
         "mentioned_channels": mentioned_channels(request.user, opened.messages),
-        "may_purge": request.user.has_perm("moderation.add_purge"),
+        "may_purge": may_in(request.user, ADD_PURGE, channel),
         "older": page.older,
         "newer": page.newer,
         "searched_back_to": page.searched_back_to,

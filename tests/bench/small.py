@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.contrib.auth.models import Group
 from django.db import connections
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.models.users import User
 from chatstore.store.reading.reader import read_page
 from moderation.domain.filters import Words
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
+from moderation.management.demo_accounts import set_roles
 from moderation.models import Purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.tasks import enqueue_scan
@@ -86,7 +87,7 @@ def sign_in(user: User) -> Client:
 def make_moderator() -> User:
     """Create an account of the group of moderators."""
     user = User.objects.create_user(f"bench-{secrets.token_hex(6)}", is_staff=True)
-    user.groups.add(Group.objects.get(name="moderators"))
+    set_roles(user, (Role.MODERATOR, Role.DIRECT))
     return user
 
 

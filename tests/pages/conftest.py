@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 import pytest
 
+from chatstore.domain.roles import Grant, Role
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
+from moderation.operations.access.invitations import invite
 from tests.chatstore.reports import report
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, write
@@ -25,7 +28,7 @@ class PreviewedPurge:
     moderator: User
 
     @property
-    def names(self) -> dict[str, int]:
+    def names(self) -> dict[str, int | str]:
         """The values for the placeholders of a URL."""
         audit = AuditEntry.objects.filter(purge=self.purge).latest("id")
         return {
@@ -36,9 +39,15 @@ class PreviewedPurge:
             "guild": self.channel.guild_id or 0,
             "chatuser": VICTOR,
             "user": self.moderator.pk,
-            "group": self.moderator.groups.get().pk,
             "case": report(self.channel, self.ids[0]).pk,
+            "invitation": make_invitation(),
         }
+
+
+def make_invitation() -> str:
+    """Invite a new auditor; return the token of the link."""
+    name = f"nora-{secrets.token_hex(4)}"
+    return invite(name, [Grant(Role.AUDITOR)], actor=make_user("ada", group="admins"))[1]
 
 
 @pytest.fixture

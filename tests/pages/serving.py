@@ -17,10 +17,10 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 from django.conf import settings
-from django.contrib.auth.models import Group
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from chatstore.models.users import User
+from moderation.management.demo_accounts import CAST, set_roles
 from tests.brokers import broker_for
 from tests.waiting import LIMIT_SECONDS
 
@@ -31,8 +31,6 @@ expect.set_options(timeout=LIMIT_SECONDS * 1_000)
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's path; another one by the environment variable."""
-
-GROUPS = {"mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins", "tess": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def create_account(name: str) -> tuple[str, str]:
     user = User.objects.create_user(
         f"{name}-{secrets.token_hex(3)}", password=password, is_staff=True, first_name=name.capitalize()
     )
-    user.groups.set(Group.objects.filter(name=GROUPS[name]))
+    set_roles(user, CAST[name][0])
     return user.username, password
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import html
 import re
+import secrets
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.contrib.auth.models import Group
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
 
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Erasure, Hold, Purge
@@ -168,21 +169,26 @@ def test_lifting_a_hold_takes_it(lena: User, mona: User, sign_in_earlier: SignIn
     assert not asks(refused)
 
 
-def test_giving_groups_takes_it(ada: User, mona: User, sign_in_earlier: SignIn) -> None:
-    client, path = sign_in_earlier(ada), f"/admin/auth/user/{mona.pk}/change/"
-    groups = [Group.objects.get(name=name).pk for name in ("leads", "moderators")]
-    asked = client.post(path, {"username": mona.username, "is_active": "on", "first_name": "M", "groups": groups})
+def test_giving_a_role_takes_it(ada: User, mona: User, sign_in_earlier: SignIn) -> None:
+    client, posted = sign_in_earlier(ada), {"person": mona.username, "role": "lead"}
+    asked = client.post("/roles/", posted)
     assert asks(asked)
-    assert [group.name for group in mona.groups.all()] == ["moderators"]
-    assert User.objects.get(pk=mona.pk).first_name != "M"
-    assert confirm_by(client, path, asked, PASSWORD).status_code == 302
-    assert {group.name for group in mona.groups.all()} == {"leads", "moderators"}
-    assert User.objects.get(pk=mona.pk).first_name == "M"
+    assert not RoleGrant.objects.filter(account=mona, role="lead").exists()
+    assert confirm_by(client, "/roles/", asked, PASSWORD).status_code == 302
+    assert RoleGrant.objects.filter(account=mona, role="lead", given_by=ada).exists()
+
+
+def test_inviting_takes_it(ada: User, sign_in_earlier: SignIn) -> None:
+    client, name = sign_in_earlier(ada), f"nora-{secrets.token_hex(4)}"
+    asked = client.post("/roles/invite/", {"username": name, "role": "lead"})
+    assert asks(asked)
+    assert not User.objects.filter(username=name).exists()
+    assert confirm_by(client, "/roles/invite/", asked, PASSWORD).status_code == 200
+    assert User.objects.filter(username=name).exists()
 
 
 def test_changing_a_name_takes_none(ada: User, mona: User, sign_in_earlier: SignIn) -> None:
-    group = Group.objects.get(name="moderators")
-    posted = {"username": mona.username, "is_active": "on", "last_name": "Lisa", "groups": [group.pk]}
+    posted = {"username": mona.username, "is_active": "on", "last_name": "Lisa"}
     assert sign_in_earlier(ada).post(f"/admin/auth/user/{mona.pk}/change/", posted).status_code == 302
     assert User.objects.get(pk=mona.pk).last_name == "Lisa"
 

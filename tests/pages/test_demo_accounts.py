@@ -20,8 +20,8 @@ def test_each_demo_account_can_sign_in_with_the_stored_password(capsys: pytest.C
     call_command("demo_accounts")
     printed = capsys.readouterr().out
     passwords = read_passwords(PATH)
-    assert set(passwords) == {"mona", "lena", "otto", "ada", "tess"}
-    assert len(set(passwords.values())) == 5
+    assert set(passwords) == {"mona", "lena", "aron", "otto", "ada", "tess"}
+    assert len(set(passwords.values())) == 6
     for name, password in passwords.items():
         user = authenticate(HttpRequest(), username=name, password=password)
         assert user is not None

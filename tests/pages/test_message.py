@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages as message_store
+from moderation.management.demo_accounts import set_roles
 from moderation.models import Purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -105,7 +106,7 @@ def test_the_text_of_a_deleted_message_needs_the_permission_to_see_purges(
     write(channel, ids, content="buy my coins")
     purge_now(mona, everything(channel))
     reader = make_user("rita", group=None)
-    reader.user_permissions.add(Permission.objects.get(codename="view_channel"))
+    set_roles(reader, (Role.DIRECT,))
     html = page_of(sign_in(reader), channel, ids[12])
     assert chip_of(html) == "deleted"
     assert "buy my coins" not in html

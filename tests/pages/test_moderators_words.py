@@ -12,9 +12,9 @@ from moderation.domain.states import StepState
 from moderation.models import Step
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.pages.access_table import CASES
 from tests.pages.conftest import make_previewed_purge
 from tests.pages.pseudo_locale import visible_texts
-from tests.pages.test_access import CASES, GROUPS
 
 OPERATORS_WORDS = re.compile(r"bucket|tombstone|partition|gc_grace|\b(ten|10)[- ]days?\b", re.IGNORECASE)
 
@@ -33,11 +33,11 @@ MODERATORS_PAGES = [
 
 @pytest.fixture(scope="module")
 def mona() -> User:
-    return make_user("mona", group=GROUPS["mona"])
+    return make_user("mona", group="moderators")
 
 
 @pytest.fixture(scope="module")
-def placeholders(mona: User) -> dict[str, int]:
+def placeholders(mona: User) -> dict[str, int | str]:
     emptied, ids = make_channel(), old_ids(12)
     write(emptied, ids, author=VICTOR)
     done = purge_now(mona, everything(emptied))
@@ -50,7 +50,9 @@ def placeholders(mona: User) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("url", MODERATORS_PAGES)
-def test_no_page_of_a_moderator_has_a_word_of_the_operators(url: str, mona: User, placeholders: dict[str, int]) -> None:
+def test_no_page_of_a_moderator_has_a_word_of_the_operators(
+    url: str, mona: User, placeholders: dict[str, int | str]
+) -> None:
     client = Client()
     client.force_login(mona)
     response = client.get("/" if url == "-" else "/" + url.format(**placeholders))
@@ -58,8 +60,8 @@ def test_no_page_of_a_moderator_has_a_word_of_the_operators(url: str, mona: User
     assert [text for text in visible_texts(response.content.decode()) if OPERATORS_WORDS.search(text)] == []
 
 
-def test_an_operator_reads_of_buckets_in_a_preview(placeholders: dict[str, int]) -> None:
+def test_an_operator_reads_of_buckets_in_a_preview(placeholders: dict[str, int | str]) -> None:
     client = Client()
-    client.force_login(make_user("otto", group=GROUPS["otto"]))
+    client.force_login(make_user("otto", group="operators"))
     html = client.get(f"/purges/{placeholders['purge']}/").content.decode()
     assert any(OPERATORS_WORDS.search(text) for text in visible_texts(html))

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -125,19 +124,6 @@ def test_the_page_shows_no_preview_before_the_scan_has_ended(mona: User, channel
     text = text_of(sign_in(mona).get(f"/purges/{purge.pk}/").content.decode())
     assert "Found 3 matches" in text
     assert "Review" not in text
-
-
-def test_without_the_right_to_see_channels_no_message_is_shown(
-    mona: User, tess: User, channel: Channel, sign_in: SignIn
-) -> None:
-    write(channel, old_ids(3, buckets_ago=5))
-    write(channel, old_ids(3, buckets_ago=4))
-    purge = begin_scan(mona, by_victor(channel))
-    tess.user_permissions.add(Permission.objects.get(codename="view_purge", content_type__app_label="moderation"))
-    html = sign_in(tess).get(f"/purges/{purge.pk}/live/").content.decode()
-    assert "Found 3 matches" in text_of(html)
-    assert not shown_ids(html)
-    assert "hello" not in html
 
 
 def test_a_poll_reads_the_matches_only_after_buckets_were_stored(

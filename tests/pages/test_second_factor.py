@@ -21,6 +21,7 @@ from pytest_django import Settings
 from chatstore.models.users import User
 from moderation.models import AuditEntry
 from tests.conftest import make_user
+from tests.pages.access_table import CASES
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.second_factors import (
     PASSWORD,
@@ -31,7 +32,6 @@ from tests.pages.second_factors import (
     show_code,
     wrong_code,
 )
-from tests.pages.test_access import CASES
 
 SignIn = Callable[[User], Client]
 
@@ -230,8 +230,8 @@ def test_the_second_stage_ends(account: User, change: str) -> None:
     assert client.post(CODE, {"code": code_of(account)})["Location"] == "/sign-in/"
 
 
-def test_a_group_can_enforce_it_at_the_next_sign_in(lena: User, settings: Settings) -> None:
-    settings.SECOND_FACTOR_GROUPS = ["admins", "leads"]
+def test_a_role_can_enforce_it_at_the_next_sign_in(lena: User, settings: Settings) -> None:
+    settings.SECOND_FACTOR_ROLES = ["admin", "lead"]
     client = pass_password(set_password(lena), then="/holds/")
     assert client.get("/holds/").status_code == 302
     assert client.get(CODE)["Location"] == "/sign-in/set-up/"
@@ -245,13 +245,13 @@ def test_a_group_can_enforce_it_at_the_next_sign_in(lena: User, settings: Settin
     assert TOTPDevice.objects.filter(user=lena).exists()
 
 
-def test_it_is_not_enforced_for_other_groups(mona: User, settings: Settings) -> None:
-    settings.SECOND_FACTOR_GROUPS = ["admins", "leads"]
+def test_it_is_not_enforced_for_other_roles(mona: User, settings: Settings) -> None:
+    settings.SECOND_FACTOR_ROLES = ["admin", "lead"]
     assert pass_password(set_password(mona)).get("/").status_code == 200
 
 
-def test_superusers_need_it_where_any_group_does(mona: User, settings: Settings) -> None:
-    settings.SECOND_FACTOR_GROUPS = ["admins"]
+def test_superusers_need_it_where_any_role_does(mona: User, settings: Settings) -> None:
+    settings.SECOND_FACTOR_ROLES = ["admin"]
     set_password(mona)
     User.objects.filter(pk=mona.pk).update(is_superuser=True)
     assert pass_password(mona).get("/").status_code == 302
@@ -260,7 +260,7 @@ def test_superusers_need_it_where_any_group_does(mona: User, settings: Settings)
 def test_a_session_from_before_it_was_enforced_is_taken_back(lena: User, sign_in: SignIn, settings: Settings) -> None:
     client = sign_in(lena)
     assert client.get("/holds/").status_code == 200
-    settings.SECOND_FACTOR_GROUPS = ["leads"]
+    settings.SECOND_FACTOR_ROLES = ["lead"]
     assert client.get("/holds/")["Location"] == "/sign-in/set-up/"
     assert client.get("/").status_code == 302
 

@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
+from chatstore.domain.roles import Grant, Role
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, StaffSession
+from moderation.operations.access.roles import give_roles, take_role
 from moderation.operations.access.sessions import delete_expired_sessions
 from tests.conftest import make_user
 from tests.pages.second_factors import PASSWORD, set_password, set_up
@@ -156,39 +158,20 @@ def test_the_admins_page_for_passwords_is_ours(account: User) -> None:
     assert signed_in(account).get("/admin/password_change/")["Location"] == "/account/password/"
 
 
-def test_losing_a_group_ends_the_sessions(account: User) -> None:
-    group = Group.objects.get(name="moderators")
-    removals: list[Callable[[], object]] = [
-        lambda: account.groups.remove(group),
-        lambda: group.user_set.remove(account),
-        lambda: account.groups.set([]),
-        account.groups.clear,
-    ]
-    for remove in removals:
-        account.groups.add(group)
-        client = signed_in(account)
-        remove()
-        assert not is_signed_in(client)
-
-
-def test_deleting_or_emptying_a_group_ends_the_sessions_of_its_members(account: User) -> None:
-    group = Group.objects.create(name=f"guests of {account.username}")
-    ends: list[Callable[[], object]] = [group.user_set.clear, group.delete]
-    for end in ends:
-        account.groups.add(group)
-        client = signed_in(account)
-        end()
-        assert not is_signed_in(client)
-
-
-def test_getting_a_group_keeps_the_sessions_unless_it_enforces_a_second_factor(
-    account: User, settings: Settings
-) -> None:
-    settings.SECOND_FACTOR_GROUPS = ["leads"]
+def test_losing_a_role_ends_the_sessions(account: User, ada: User) -> None:
     client = signed_in(account)
-    account.groups.add(Group.objects.get(name="operators"))
+    take_role(RoleGrant.objects.get(account=account, role=Role.DIRECT).pk, actor=ada)
+    assert not is_signed_in(client)
+
+
+def test_getting_a_role_keeps_the_sessions_unless_it_enforces_a_second_factor(
+    account: User, ada: User, settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_ROLES = ["lead"]
+    client = signed_in(account)
+    give_roles(account, [Grant(Role.OPERATOR)], actor=ada)
     assert is_signed_in(client)
-    account.groups.add(Group.objects.get(name="leads"))
+    give_roles(account, [Grant(Role.LEAD)], actor=ada)
     assert not is_signed_in(client)
 
 

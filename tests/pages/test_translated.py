@@ -26,9 +26,9 @@ from moderation.operations.purging.wait_reasons import waiting_for
 from tests.chatstore.operations.jobs import make_ended_run
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, confirm, everything, make_channel, old_ids, preview, purge_now, write
+from tests.pages.access_table import CASES
 from tests.pages.conftest import PreviewedPurge, make_previewed_purge
 from tests.pages.pseudo_locale import OPEN, pseudo_locale, untranslated
-from tests.pages.test_access import CASES, GROUPS
 from tests.pages.test_bad_input import EVERYWHERE, GETS, POSTS
 
 HOSTILE = "<script>alert(1)</script>[RLO][U+001B]{{ 7|add:7 }}"
@@ -54,7 +54,7 @@ class Cast:
     """The account that reads the pages, what the placeholders of URLs stand for, and the names of all data."""
 
     ada: User
-    placeholders: dict[str, int]
+    placeholders: dict[str, int | str]
     names: frozenset[str]
 
 
@@ -84,7 +84,7 @@ def urls() -> list[str]:
 @pytest.fixture(scope="module")
 def cast() -> Cast:
     previewed: PreviewedPurge = make_previewed_purge()
-    ada = make_user("ada", group=GROUPS["ada"])
+    ada = make_user("ada", group="admins")
     emptied, ids = make_channel(), old_ids(12)
     write(emptied, ids, author=VICTOR)
     purge = purge_now(ada, everything(emptied))
@@ -95,7 +95,7 @@ def cast() -> Cast:
     JobRun.objects.all().delete()
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
     run = make_ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
-    more = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
+    more: dict[str, int | str] = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
     names = {previewed.channel.name, emptied.name, ada.username, previewed.moderator.username, f"user {VICTOR}"}
     return Cast(ada, previewed.names | more, DATA | names)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
 
@@ -253,7 +252,6 @@ def _ignoring_store(operation: Callable[[], object]) -> None:
 
 def _signed_in() -> Client:
     user, _was_made = User.objects.get_or_create(username="scale", is_staff=True, is_superuser=True)
-    user.groups.set(Group.objects.all())
     client = Client(raise_request_exception=True)
     client.force_login(user)
     return client

@@ -183,6 +183,7 @@ def _controlled_shots(scene: Scene) -> Iterator[Shot]:
 
 def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("holds", "lena", "/holds/")
+    yield Shot("roles", "ada", "/roles/")
     yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
     yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
     yield Shot("purge-erase-request", "ada", f"/purges/{scene.partly.pk}/")

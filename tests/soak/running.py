@@ -21,14 +21,15 @@ from pathlib import Path
 from random import Random
 
 import psycopg
-from django.contrib.auth.models import Group
 from django.db import Error, connection
 
 from chatstore.domain.errors import ChatstoreError
 from chatstore.models.users import User
 from devstack.problems import Problem
 from moderation.domain.states import PurgeState
+from moderation.management.demo_accounts import set_roles
 from moderation.models import Purge, Step
+from tests.conftest import ROLES
 from tests.moderation.channels import confirm
 from tests.moderation.faults.real_workers.separate_database import separate_database
 from tests.moderation.faults.real_workers.workers import Workers
@@ -126,7 +127,7 @@ def soak(random: Random, workers: Workers, log: Callable[[str], None], *, size: 
 
 def make_moderator(name: str) -> User:
     user = User.objects.create_user(f"{name}-{secrets.token_hex(4)}", is_staff=True)
-    user.groups.add(Group.objects.get(name="moderators"))
+    set_roles(user, ROLES["moderators"])
     return user
 
 

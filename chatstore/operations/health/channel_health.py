@@ -37,7 +37,7 @@ from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import Finding, JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.repair_status.repair_clock import last_repair_of
-from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.operations.rights import READ_HEALTH, require_channel
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 
@@ -242,10 +242,10 @@ def health_limits() -> Limits:
 def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: int) -> ChannelHealth:
     """Return the last measured health of a channel. user: None for commands.
 
-    Raises `Forbidden`, `StoreUnavailable`.
+    Raises `Forbidden`, `NotFound` for a channel that the user cannot see, `StoreUnavailable`.
     """
     if user is not None:
-        require(user, READ_HEALTH)
+        require_channel(user, READ_HEALTH, channel_id)
     now = postgres_now()
     lives, measured = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
     findings = list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:"))

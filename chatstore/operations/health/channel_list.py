@@ -26,7 +26,7 @@ from chatstore.models import Channel, ChannelSummary, Guild
 from chatstore.models.maintenance import LONG_AGO, UNKNOWN_FIRST
 from chatstore.operations.health.channel_health import health_limits
 from chatstore.operations.health.summaries import known_of
-from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.operations.rights import READ_HEALTH, guilds_for, require, restrict, scope_for
 
 ROWS_PER_PAGE = 50
 ROWS_PER_READ = 1_000
@@ -122,13 +122,13 @@ def list_channels(
 ) -> ChannelPage:
     """Return a page of channels. after: cursor of the page before. Raises `Forbidden`, and `BadInput` for a cursor."""
     require(user, READ_HEALTH)
-    return _read_page(_rows_of(query), query, _parse_cursor(query, after) if after else None, limit)
+    return _read_page(_rows_of(user, query), query, _parse_cursor(query, after) if after else None, limit)
 
 
 def iterate_channels(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> Iterator[ListedChannel]:
     """Yield all channels of a query, a thousand at a time in memory. Raises `Forbidden` and `BadInput` at once."""
     require(user, READ_HEALTH)
-    return _iterate(_rows_of(query), query)
+    return _iterate(_rows_of(user, query), query)
 
 
 def guilds_named(text: str) -> list[int]:
@@ -140,9 +140,10 @@ def guilds_named(text: str) -> list[int]:
         return found
 
 
-def guild_names() -> list[str]:
-    """Return the first names of guilds, to choose from."""
-    return list(dict.fromkeys(Guild.objects.order_by("name").values_list("name", flat=True)[:MAX_GUILDS]))
+def guild_names(user: AbstractUser | AnonymousUser, right: str) -> list[str]:
+    """Return the first names of guilds in which a user has a right, to choose from."""
+    guilds = guilds_for(user, right)
+    return list(dict.fromkeys(guilds.order_by("name").values_list("name", flat=True)[:MAX_GUILDS]))
 
 
 def _iterate(rows: QuerySet[ChannelSummary], query: ChannelQuery) -> Iterator[ListedChannel]:
@@ -155,7 +156,7 @@ def _iterate(rows: QuerySet[ChannelSummary], query: ChannelQuery) -> Iterator[Li
             return
 
 
-def _rows_of(query: ChannelQuery) -> QuerySet[ChannelSummary]:
+def _rows_of(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> QuerySet[ChannelSummary]:
     if query.column not in COLUMNS:
         raise BadInput(_("The table has no column “%(name)s”.", name=query.column))
     rows = ChannelSummary.objects.select_related("channel__guild").annotate(key=COLUMNS[query.column].key)
@@ -163,6 +164,7 @@ def _rows_of(query: ChannelQuery) -> QuerySet[ChannelSummary]:
     rows = rows.order_by(f"{order}key", f"{order}channel_id")
     # Of the table whose index gives the order, so that rows of other guilds are passed without a look into the other.
     guild = "channel__guild" if query.column == "channel" else "guild"
+    rows = restrict(rows, scope_for(user, READ_HEALTH), guild=f"{guild}_id", channel="channel_id")
     if query.guilds is not None:
         rows = rows.filter(**{f"{guild}_id__in": query.guilds})
     if query.is_direct:

@@ -7,7 +7,7 @@ reason instead. Nothing here starts nodetool: lists of partitions come from the 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ from chatstore.operations.health.channel_health import STALE_AFTER, health_limit
 from chatstore.operations.ledger.delete_log import uncovered_by_channel
 from chatstore.operations.repair_status.repair_clock import covered_until, read_clocks
 from chatstore.operations.repair_status.rounds import read_round
-from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
 from chatstore.store import counters, nodes, repairs, top_partitions
 from chatstore.store.nodes import Node
 from chatstore.store.top_partitions import TopPartitions
@@ -165,8 +165,8 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None, *, is_brief: 
         clocks = worst = uncovered = None
     else:
         clocks = try_read("clocks", lambda: read_clocks(now))
-        worst = try_read("worst", lambda: read_worst(now))
-        uncovered = None if clocks is None or is_brief else _read_uncovered(clocks[0])
+        worst = try_read("worst", lambda: read_worst(now, user))
+        uncovered = None if clocks is None or is_brief else _read_uncovered(clocks[0], user)
         if clocks is None:
             missing["uncovered"] = missing["clocks"]
     return ClusterHealth(
@@ -185,14 +185,17 @@ def _read_counters() -> ReadPath:
     return ReadPath(counters.read_all(), counters.counting_since())
 
 
-def read_worst(now: dt.datetime) -> WorstPartitions:
-    """Return the worst partitions from all replicas' lists. Raises `StoreUnavailable` if no node responds."""
+def read_worst(now: dt.datetime, user: AbstractUser | AnonymousUser | None = None) -> WorstPartitions:
+    """Return the worst partitions from all replicas' lists. Raises `StoreUnavailable` if no node responds.
+
+    user: whose rights decide which channels are named; None for all.
+    """
     known = top_partitions.read_latest()
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
     tombstones = top_partitions.max_by_bucket(one.tombstones for one in lists.values())
     sizes = top_partitions.max_by_bucket(one.sizes for one in lists.values())
     chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
-    channels = Channel.objects.select_related("guild").in_bulk({key[0] for keys in chosen.values() for key in keys})
+    channels = _name_channels(user, {key[0] for keys in chosen.values() for key in keys})
 
     def describe(key: top_partitions.Bucket, measured: KnownBucket) -> Partition:
         _, replicas = repairs.locate_bucket(*key)
@@ -229,11 +232,19 @@ def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
     return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_stale)
 
 
-def _read_uncovered(clock: RepairClock) -> list[UncoveredChannel]:
+def _read_uncovered(clock: RepairClock, user: AbstractUser | AnonymousUser | None) -> list[UncoveredChannel]:
     since = None if clock.began_at is None else covered_until(clock.began_at)
     found = uncovered_by_channel(since, MAX_UNCOVERED_CHANNELS)
-    channels = Channel.objects.select_related("guild").in_bulk([channel_id for channel_id, *_ in found])
+    channels = _name_channels(user, {channel_id for channel_id, *_ in found})
     return [
         UncoveredChannel(channel_id, channels.get(channel_id), deletes, buckets)
         for channel_id, deletes, buckets in found
     ]
+
+
+def _name_channels(user: AbstractUser | AnonymousUser | None, channel_ids: Collection[int]) -> dict[int, Channel]:
+    """Return the channels that the user may see; the others are shown by their ids."""
+    channels = Channel.objects.select_related("guild")
+    if user is not None:
+        channels = restrict(channels, scope_for(user, READ_HEALTH), guild="guild_id", channel="pk")
+    return channels.in_bulk(channel_ids)

@@ -22,7 +22,9 @@ PASSWORD_BYTES = 12
 class Command(InertCommand):
     """`manage.py demo_accounts`: only on the local Postgres, because anyone who can read the file can sign in."""
 
-    help = "Create the demo accounts (mona, lena, otto, ada, tess) on the local Postgres and store their passwords."
+    help = (
+        "Create the demo accounts (mona, lena, aron, otto, ada, tess) on the local Postgres and store their passwords."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Passwords are not accepted as arguments, because they would be visible in the process list."""
@@ -41,8 +43,8 @@ class Command(InertCommand):
             set_demo_account(name, password=passwords[name])
         write_passwords(path, passwords)
         if not options["quiet"]:
-            for name, (role, description) in CAST.items():
-                self.stdout.write(f"{name}  {passwords[name]}  {role or 'no group'}: {description}")
+            for name, (roles, description) in CAST.items():
+                self.stdout.write(f"{name}  {passwords[name]}  {', '.join(roles) or 'no role'}: {description}")
 
 
 def read_passwords(path: Path) -> dict[str, str]:

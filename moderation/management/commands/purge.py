@@ -22,6 +22,7 @@ from moderation.domain.filters import Content
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.access.audit import act_by_command
 from moderation.operations.access.visibility import visible_channels
 from moderation.operations.preview import purge_summary
 from moderation.operations.preview.scan import scan_to_end
@@ -161,11 +162,11 @@ def find_moderator(username: str | None) -> User:
         if made:
             user.set_unusable_password()
             user.save(update_fields=["password"])
-        return user
+        return act_by_command(user)
     named = users.filter(username=username).first()
     if named is None:
         raise BadInput(f"There is no account called {username!r}.")
-    return named
+    return act_by_command(named)
 
 
 def _add_terms(group: _ArgumentGroup, prefix: str) -> None:

@@ -1,10 +1,9 @@
-"""Changes in the admin in the audit log: accounts, groups and raid settings. Passwords are never recorded."""
+"""Changes in the admin in the audit log: accounts and raid settings. Passwords are never recorded."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.http import HttpRequest
 
@@ -12,10 +11,9 @@ from chatstore.models.users import User
 from moderation.models import RaidSettings
 from moderation.operations.access.audit import record_action
 
-_SUBJECTS: dict[type[Model], str] = {User: "account", Group: "group", RaidSettings: "raid_settings"}
+_SUBJECTS: dict[type[Model], str] = {User: "account", RaidSettings: "raid_settings"}
 _VALUES: dict[str, tuple[str, ...]] = {
     "account": ("is_active", "is_superuser"),
-    "group": (),
     "raid_settings": ("is_enabled", "messages_per_minute", "accounts"),
 }
 """Values after the change; those before are in the entry of the change before."""
@@ -28,11 +26,6 @@ def record_admin_change(request: HttpRequest, change: str, obj: Model, message: 
         return
     details: dict[str, Any] = {"name": str(obj), "id": str(obj.pk), "fields": _fields_of(message)}
     details |= {name: getattr(obj, name) for name in _VALUES[subject]}
-    if isinstance(obj, User):
-        details["groups"] = sorted(obj.groups.values_list("name", flat=True))
-        details["permissions"] = sorted(obj.user_permissions.values_list("codename", flat=True))
-    if isinstance(obj, Group):
-        details["permissions"] = sorted(obj.permissions.values_list("codename", flat=True)) if obj.pk else []
     record_action(f"{subject}_{change}", actor=request.user, details=details)
 
 

@@ -5,6 +5,8 @@ What workers do is one entry per purge and channel; the steps keep their own cou
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +22,9 @@ from moderation.domain.filter_json import filter_from_json
 from moderation.domain.filters import authors_of
 from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, Step, Undo, UndoStep
 
+_ACTS_BY = "acts_by"
+"""Attribute of an account in whose name a command acts."""
+
 MAX_CHANNELS_AT_ONCE = 2_500
 """Maximum number of channels whose entries are added in one transaction, which locks the purge."""
 
@@ -30,21 +35,26 @@ def record_action(
     actor: User | None,
     purge: Purge | None = None,
     channel_id: int | None = None,
+    guild_id: int | None = None,
     chat_user_id: int | None = None,
     details: dict[str, Any] | None = None,
     ids: bytes | None = None,
 ) -> AuditEntry:
     """Add an entry; must be called inside the action's own transaction.
 
-    chat_user_id: the one chat user whom the action concerns; that of the purge by default. ids: packed.
+    guild_id: if it follows from neither the channel nor the purge. chat_user_id: the one chat user whom the action
+    concerns; that of the purge by default. ids: packed.
     """
     if chat_user_id is None and purge is not None:
         chat_user_id = _only_author(purge)
+    if acts_by := getattr(actor, _ACTS_BY, ""):
+        details = {**(details or {}), "by": acts_by}
     entry = AuditEntry(
         action=action,
         actor=actor,
         purge=purge,
         channel_id=channel_id,
+        guild_id=guild_id,
         chat_user_id=chat_user_id,
         details=details or {},
         ids=ids,
@@ -52,6 +62,20 @@ def record_action(
     )
     save_with_next_id(entry)
     return entry
+
+
+def act_by_command(account: User) -> User:
+    """Have the entries of an account's acts say that a command acts, and for which user of the operating system."""
+    setattr(account, _ACTS_BY, name_command_line())
+    return account
+
+
+def name_command_line() -> str:
+    """Return "command line" with the user of the operating system."""
+    try:
+        return f"command line ({getpass.getuser()})"
+    except (KeyError, OSError):
+        return f"command line ({os.getuid()})"
 
 
 def record_purged(purge: Purge) -> bool:
@@ -109,6 +133,8 @@ def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) ->
 
 def _guild_of(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> int:
     """Return the guild that a row belongs to: that of its purge, or of its channel; 0 for several, or none."""
+    if isinstance(row, AuditEntry) and row.guild_id:
+        return row.guild_id
     purge = row if isinstance(row, Purge) else getattr(row, "purge", None)
     if purge is not None and purge.guild_id:
         return int(purge.guild_id)

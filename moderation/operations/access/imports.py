@@ -5,13 +5,12 @@ An import takes many transactions, so that it has none of its own. If it is kill
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
 from pathlib import Path
 
 from chatstore.models.users import User
 from chatstore.operations.importing.run import ImportSummary
-from moderation.operations.access.audit import record_action
+from moderation.operations.access.audit import name_command_line, record_action
 
 MAX_PATHS = 50
 """Paths that an entry names."""
@@ -20,7 +19,7 @@ MAX_PATHS = 50
 def record_import_started(paths: Sequence[Path], *, actor: User | None, restore: bool) -> None:
     """Record that an import begins. actor: who restores by it; None for the command line."""
     details = {
-        "account": _account(),
+        "account": name_command_line(),
         "paths": [str(path) for path in paths[:MAX_PATHS]],
         "count": len(paths),
         "restore": restore,
@@ -31,13 +30,5 @@ def record_import_started(paths: Sequence[Path], *, actor: User | None, restore:
 def record_imported(summary: ImportSummary, *, actor: User | None) -> None:
     """Record what an import has done."""
     counts = ("files", "channels", "messages", "written", "already_there", "updated", "deleted_before", "restored")
-    details = {"account": _account(), **{name: getattr(summary, name) for name in counts}}
+    details = {"account": name_command_line(), **{name: getattr(summary, name) for name in counts}}
     record_action("messages_imported", actor=actor, details=details | {"rejected": summary.rejected})
-
-
-def _account() -> str:
-    """Return the operating system's account."""
-    try:
-        return f"command line ({getpass.getuser()})"
-    except (KeyError, OSError):
-        return "command line"

@@ -22,12 +22,12 @@ from django_otp.util import random_hex
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
-from chatstore.operations.rights import require
+from chatstore.operations.rights import grants_of, require
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions
 
 CHANGE_ACCOUNTS = "auth.change_user"
-"""Change staff accounts: their groups, and whether they are active."""
+"""Change staff accounts: their names, and whether they are active."""
 
 RECOVERY_CODES = 10
 MAX_CODE_CHARACTERS = 40
@@ -51,11 +51,11 @@ def has_second_factor(account: User) -> bool:
 
 
 def must_have_second_factor(account: User) -> bool:
-    """Return whether a group of the account enforces it. Where any group does, superusers need one too."""
-    enforced = settings.SECOND_FACTOR_GROUPS
+    """Return whether a role of the account enforces it. Where any role does, superusers need one too."""
+    enforced = settings.SECOND_FACTOR_ROLES
     if not enforced:
         return False
-    return account.is_superuser or account.groups.filter(name__in=enforced).exists()
+    return account.is_superuser or any(grant.role in enforced for grant in grants_of(account))
 
 
 def count_recovery_codes(account: User) -> int:

@@ -1,24 +1,46 @@
 """Authorization: one function per kind of object that fetches it and checks access.
 
 Missing and forbidden objects look alike from outside: both raise `NotFound`. Only an action that the actor's role
-does not include raises `Forbidden`.
+does not include there raises `Forbidden`. `chatstore.operations.rights` answers where an account has a right.
+
+A purge belongs to the guilds and channels of its manifest: it is visible to accounts that may see every one of them.
+Before it is scanned these may not be known; until then it is its author's.
 """
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
 
-from chatstore.domain.errors import NotFound
+from chatstore.domain.errors import Forbidden, NotFound
+from chatstore.domain.roles import Scope
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.models.chat import ChannelQuerySet
-from chatstore.operations.rights import require
+from chatstore.operations.rights import VIEW_CHANNELS, in_scope, require, restrict, scope_for
 from moderation.models import Purge
 
 Actor = AbstractUser | AnonymousUser
 
-__all__ = ["Actor", "channel_for", "name_of", "purge_for", "require", "visible_channels", "visible_purges"]
+ADD_PURGE = "moderation.add_purge"
+VIEW_PURGES = "moderation.view_purge"
+
+NO_GUILD = 0
+"""The guild of direct messages among those of a purge."""
+
+__all__ = [
+    "ADD_PURGE",
+    "VIEW_PURGES",
+    "Actor",
+    "channel_for",
+    "may_in",
+    "may_over",
+    "name_of",
+    "purge_for",
+    "require",
+    "visible_channels",
+    "visible_purges",
+]
 
 
 def name_of(staff: AbstractUser) -> str:
@@ -26,29 +48,76 @@ def name_of(staff: AbstractUser) -> str:
     return staff.get_full_name() or staff.get_username()
 
 
-def visible_channels(user: Actor) -> ChannelQuerySet:
-    """Return the channels that a user may open, with their guilds; none without the permission."""
+def visible_channels(user: Actor, right: str = VIEW_CHANNELS) -> ChannelQuerySet:
+    """Return the channels in which a user has a right, with their guilds."""
     channels = Channel.objects.select_related("guild")
-    return channels if user.has_perm("chatstore.view_channel") else channels.none()
+    return restrict(channels, scope_for(user, right), guild="guild_id", channel="pk")
 
 
-def channel_for(user: Actor, channel_id: int) -> Channel:
-    """Return the channel with its guild. Raises `NotFound` if it is missing or not visible to the user."""
+def channel_for(user: Actor, channel_id: int, right: str = VIEW_CHANNELS) -> Channel:
+    """Return the channel with its guild. Raises `NotFound` if it is missing or not visible to the user.
+
+    Raises `Forbidden` if it is visible and the user does not have the right there.
+    """
     channel = visible_channels(user).filter(pk=channel_id).first()
     if channel is None:
         raise NotFound(_("There is no channel %(id)s.", id=str(channel_id)))
+    if not may_in(user, right, channel):
+        raise Forbidden(_("Your role in this channel does not include this. Ask an administrator."))
     return channel
 
 
-def visible_purges(user: Actor) -> QuerySet[Purge]:
-    """Return the purges that a user may open, with their moderators; none without the permission."""
+def may_in(user: Actor, right: str, channel: Channel) -> bool:
+    """Return whether a user has a right in a channel."""
+    return scope_for(user, right).includes(channel.pk, channel.guild_id)
+
+
+def visible_purges(user: Actor, right: str = VIEW_PURGES) -> QuerySet[Purge]:
+    """Return the purges over whose channels a user has a right, with their moderators."""
     purges = Purge.objects.filter(is_rewrite=False).select_related("moderator")
-    return purges if user.has_perm("moderation.view_purge") else purges.none()
+    scope = scope_for(user, right)
+    return purges if scope.is_everything else purges.filter(_is_within(scope, user))
 
 
-def purge_for(user: Actor, purge_id: int) -> Purge:
-    """Return the purge with its moderator. Raises `NotFound` if it is missing or not visible to the user."""
+def purge_for(user: Actor, purge_id: int, right: str = VIEW_PURGES) -> Purge:
+    """Return the purge with its moderator. Raises `NotFound` if it is missing or not visible to the user.
+
+    Raises `Forbidden` if it is visible and the user does not have the right over all of its channels.
+    """
     purge = visible_purges(user).filter(pk=purge_id).first()
     if purge is None:
         raise NotFound(_("There is no purge %(id)s.", id=str(purge_id)))
+    if not may_over(user, right, purge):
+        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
     return purge
+
+
+def may_over(user: Actor, right: str, purge: Purge) -> bool:
+    """Return whether a user has a right over all channels of a visible purge."""
+    if right == VIEW_PURGES or scope_for(user, right).is_everything:
+        return True
+    return visible_purges(user, right).filter(pk=purge.pk).exists()
+
+
+def _is_within(scope: Scope, user: Actor) -> Q:
+    """Return the condition for purges all of whose channels are within a scope that is not everything."""
+    if scope.is_nothing:
+        return Q(pk__in=())
+    found = Q(guild_ids=None, moderator_id=user.pk)
+    if scope.every_guild:
+        found |= Q(guild_ids__isnull=False) & ~Q(guild_ids__contains=[NO_GUILD])
+    elif scope.guilds or scope.direct:
+        allowed = [*sorted(scope.guilds), *([NO_GUILD] if scope.direct else [])]
+        # The index finds those that overlap.
+        found |= Q(guild_ids__overlap=allowed, guild_ids__contained_by=allowed)
+    if scope.channels:
+        is_listed = Func(
+            F("pk"),
+            OuterRef("channel_ids"),
+            template="(%(expressions)s))",
+            arg_joiner=" = ANY(",
+            output_field=BooleanField(),
+        )
+        outside = Channel.objects.filter(is_listed).exclude(in_scope(scope, guild="guild_id", channel="pk"))
+        found |= Q(~Exists(outside.order_by()), channel_ids__isnull=False)
+    return found

@@ -11,6 +11,7 @@ from chatstore.models import JobRun
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs.compaction import why_not_compact
 from chatstore.operations.health.channel_health import BucketHealth
+from chatstore.operations.rights import MAINTAIN, require_channel
 from moderation.operations.access.maintenance_acts import request_run
 
 
@@ -95,7 +96,8 @@ def _blocked_reason(action: Action, channel_id: int, health: BucketHealth) -> st
 
 
 def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
-    """Request the run of an action. Raises `NotFound` for an unknown action, and what `request_run` raises."""
+    """Request the run of an action. Raises `NotFound` for an unknown action or channel, and what `request_run` does."""
+    require_channel(actor, MAINTAIN, channel_id)
     for action in ACTIONS:
         if action.slug == slug:
             return request_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")

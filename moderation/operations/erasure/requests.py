@@ -46,7 +46,7 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     """
     require(moderator, ERASE)
     reason = check_reason(reason, missing=_("Enter a reason. The approver will see it."))
-    also_kept = _count_also_kept(purge_for(moderator, purge_id))
+    also_kept = _count_also_kept(purge_for(moderator, purge_id, ERASE))
     with brief_transaction():
         purge = lock_purge(purge_id)
         check_erasable(purge)
@@ -68,7 +68,7 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
     as `request_erasure`.
     """
     require(moderator, ERASE)
-    also_kept = _count_also_kept(purge_for(moderator, purge_id))
+    also_kept = _count_also_kept(purge_for(moderator, purge_id, ERASE))
     with brief_transaction():
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
@@ -89,7 +89,7 @@ def reject_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasur
     """Refuse or withdraw a request. Raises `Forbidden`, `NotFound`; `BadInput` for a request that is not open."""
     require(moderator, ERASE)
     with brief_transaction():
-        purge_for(moderator, purge_id)
+        purge_for(moderator, purge_id, ERASE)
         purge = lock_purge(purge_id)
         erasure = _request(purge, erasure_id)
         _check_open(purge, erasure)
@@ -134,7 +134,9 @@ def requests_for(user: Actor) -> list[tuple[ListedPurge, Erasure]]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     if not user.has_perm(ERASE):
         return []
-    waiting = _open_requests().filter(purge__in=visible_purges(user)).exclude(requested_by_id=user.pk).order_by("id")
+    waiting = (
+        _open_requests().filter(purge__in=visible_purges(user, ERASE)).exclude(requested_by_id=user.pk).order_by("id")
+    )
     found: Sequence[Erasure] = list(waiting.select_related("requested_by", "purge__moderator"))
     return list(zip(describe_purges(user, [erasure.purge for erasure in found]), found, strict=True))
 

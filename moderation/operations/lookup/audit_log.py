@@ -18,7 +18,7 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
-from chatstore.operations.rights import require
+from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import Actor
@@ -78,7 +78,7 @@ class AuditPage:
 def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -> AuditPage:
     """Return a page. Raises `Forbidden`."""
     require(user, VIEW_AUDIT)
-    rows = _rows_of(query)
+    rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
     return AuditPage(_with_names(shown), shown[-1].pk if len(found) > len(shown) else None)
@@ -90,7 +90,7 @@ def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) ->
     chosen: the filters as typed. Raises `Forbidden` at once.
     """
     require(actor, VIEW_AUDIT)
-    rows = _rows_of(query)
+    rows = _rows_of(actor, query)
     record_action("audit_exported", actor=actor, details={"filters": chosen})
     return _iterate(rows)
 
@@ -98,7 +98,7 @@ def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) ->
 def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     """Return an entry with its link. Raises `Forbidden`, `NotFound`."""
     require(user, VIEW_AUDIT)
-    entry = _rows().filter(pk=entry_id).first()
+    entry = _rows(user).filter(pk=entry_id).first()
     if entry is None:
         raise NotFound(_("There is no audit entry %(id)s.", id=str(entry_id)))
     return _with_names([entry], with_links=True)[0]
@@ -121,14 +121,21 @@ def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
         before = rows.filter(pk__lt=found[-1].pk)
 
 
-def _rows() -> QuerySet[AuditEntry]:
+def _rows(user: Actor) -> QuerySet[AuditEntry]:
+    """Return the entries about guilds and channels that a user may see, and, of the whole installation, all others."""
+    entries, scope = AuditEntry.objects.all(), scope_for(user, VIEW_AUDIT)
+    if scope.every_guild and not scope.direct:
+        entries = entries.filter(Q(guild_id__isnull=False) | Q(channel_id=None) | Q(channel_id__in=scope.channels))
+    elif not scope.every_guild:
+        direct = Q(guild_id=None, channel_id__isnull=False) if scope.direct else Q(pk__in=())
+        entries = entries.filter(Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | direct)
     # The ids may take megabytes.
-    rows = AuditEntry.objects.select_related("actor").defer("ids").order_by("-id")
+    rows = entries.select_related("actor").defer("ids").order_by("-id")
     return rows.annotate(is_rewrite=F("purge__is_rewrite"))
 
 
-def _rows_of(query: AuditQuery) -> QuerySet[AuditEntry]:
-    rows = _rows()
+def _rows_of(user: Actor, query: AuditQuery) -> QuerySet[AuditEntry]:
+    rows = _rows(user)
     named = {
         "actor_id": query.person,
         "action": query.action or None,

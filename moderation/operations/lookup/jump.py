@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from chatstore.domain.errors import BadInput
 from chatstore.domain.row_ids import RowId
 from chatstore.domain.snowflakes import Snowflake, parse_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.names import find_by_name
+from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.links import find_message_link
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
@@ -84,7 +85,9 @@ def _with_id(user: Actor, number: int) -> Suggestions:
 
 def _in_guilds(user: Actor, name: str, *, known: Sequence[Channel]) -> list[Channel]:
     """Return channels of guilds whose name contains the text."""
-    guilds = list(Guild.objects.filter(name__icontains=name).values_list("pk", flat=True)[:MAX_CHANNELS])
+    guilds = list(
+        guilds_for(user, VIEW_CHANNELS).filter(name__icontains=name).values_list("pk", flat=True)[:MAX_CHANNELS]
+    )
     shown = {channel.pk for channel in known}
     found = visible_channels(user).filter(guild_id__in=guilds)[: MAX_CHANNELS + len(shown)]
     return [channel for channel in found if channel.pk not in shown][: MAX_CHANNELS - len(shown)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.db.models import BooleanField, Case, Value, When
@@ -13,12 +13,22 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
+from chatstore.operations.rights import scope_for
 from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
 from moderation.domain.outcomes import PurgeOutcome
 from moderation.domain.restoring import newest_complete_rows
 from moderation.domain.states import WITHOUT_COPIES, PurgeState
-from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
+from moderation.operations.access.visibility import (
+    ADD_PURGE,
+    VIEW_PURGES,
+    Actor,
+    channel_for,
+    may_in,
+    require,
+    visible_channels,
+    visible_purges,
+)
 from moderation.operations.lookup.purge_index import PurgePart, find_parts
 from moderation.operations.undo.requests import UndoPart, can_be_undone
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
@@ -87,7 +97,7 @@ class MessageHistory:
         """Purges that still delete it and can be undone; none if that would not restore the message."""
         if self.live is not None or self.is_withdrawn:
             return []
-        return [part for part in self.parts_in_effect if can_be_undone(part.purge)]
+        return [part for part in self.parts_in_effect if part.is_visible and can_be_undone(part.purge)]
 
     @property
     def is_past_undo(self) -> bool:
@@ -116,7 +126,16 @@ def history_of_message(user: Actor, channel_id: int, message_id: int) -> Message
         if found is not None and noted.has(message_id, author_id=found.author_id):
             is_withdrawn = True
             parts = find_parts(message_id, channel_id=channel_id, withdrawn=True)
+    parts = _mark_visible(user, parts)
     return MessageHistory(channel=channel, message_id=message_id, live=live, is_withdrawn=is_withdrawn, parts=parts)
+
+
+def _mark_visible(user: Actor, parts: list[PurgePart]) -> list[PurgePart]:
+    """Return the parts with whether the user may see their purges, which may have channels elsewhere."""
+    if not parts or scope_for(user, VIEW_PURGES).is_everything:
+        return parts
+    visible = set(visible_purges(user).filter(pk__in=[part.purge.pk for part in parts]).values_list("pk", flat=True))
+    return [replace(part, is_visible=part.purge.pk in visible) for part in parts]
 
 
 def locate(user: Actor, message_id: int) -> Located:
@@ -144,7 +163,9 @@ def quarantined_copy(user: Actor, history: MessageHistory) -> Message | None:
 
     Raises `Forbidden` for users who may not see purges, `StoreUnavailable`.
     """
-    require(user, "moderation.view_purge")
+    require(user, VIEW_PURGES)
+    if not may_in(user, VIEW_PURGES, history.channel):
+        return None
     return _read_quarantined(history.channel.pk, history.message_id, history.parts)
 
 
@@ -169,7 +190,7 @@ def part_of_message(purge_id: int, *, user: Actor, channel_id: int, message_id: 
 
     Raises `BadInput` if the message is not deleted by that purge, or was restored.
     """
-    channel_for(user, channel_id)
+    channel_for(user, channel_id, ADD_PURGE)
     if not any(
         part.is_in_effect and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)
     ):

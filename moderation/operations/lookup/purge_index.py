@@ -39,7 +39,7 @@ class PurgePart:
     """Outcome of one purge for the message. at: when it was counted.
 
     is_in_effect: the message is deleted because of it. undo_results: outcomes of the purge's undos for the message,
-    newest first.
+    newest first. is_visible: whether the viewer may see the purge itself.
     """
 
     purge: Purge
@@ -50,6 +50,7 @@ class PurgePart:
     error: str
     is_in_effect: bool
     undo_results: Sequence[UndoResult]
+    is_visible: bool = True
 
 
 def steps_that_may_contain(message_id: int, *, channel_id: int | None = None) -> QuerySet[Step]:

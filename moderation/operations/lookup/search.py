@@ -12,9 +12,10 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.names import find_by_name
 from chatstore.operations.gateway.timeline import last_day_of, recent_channels
+from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from chatstore.store.locating import Located
 from moderation.domain.links import find_message_link
 from moderation.operations.access.visibility import Actor, require, visible_channels
@@ -98,7 +99,7 @@ def _find_names(user: Actor, query_text: str) -> SearchResult:
     channels = find_by_name(visible_channels(user), name, limit=MAX_HITS)
     if len(channels) < MAX_HITS:
         known = {channel.pk for channel in channels}
-        guilds = list(Guild.objects.filter(name__icontains=name).values_list("pk", flat=True))
+        guilds = list(guilds_for(user, VIEW_CHANNELS).filter(name__icontains=name).values_list("pk", flat=True))
         in_guilds = visible_channels(user).filter(guild_id__in=guilds)[: MAX_HITS + len(known)]
         channels += [channel for channel in in_guilds if channel.pk not in known][: MAX_HITS - len(known)]
     users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if user.has_perm(VIEW_USERS) else []

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
+from chatstore.operations.rights import VIEW_CHANNELS
 from chatstore.store.activity import MAX_KEPT, channels_active_within, last_active_channels, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.lookup.pinned import pinned_channels
@@ -120,9 +121,11 @@ def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
         return {}
 
 
-def visible_guilds(user: Actor) -> list[Guild]:
-    """Return the guilds with channels that the user may open, by name."""
-    return list(Guild.objects.filter(Exists(visible_channels(user).filter(guild_id=OuterRef("pk"))))[:MAX_GUILDS])
+def visible_guilds(user: Actor, right: str = VIEW_CHANNELS) -> list[Guild]:
+    """Return the guilds with channels in which a user has a right, by default to open them, by name."""
+    return list(
+        Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))[:MAX_GUILDS]
+    )
 
 
 def _guilds_with(guilds: list[Guild], current: Guild | None) -> list[Guild]:

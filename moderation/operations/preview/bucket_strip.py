@@ -65,7 +65,7 @@ class PurgeMap:
     def __init__(self, purge: Purge, summary: Summary, channel_ids: Sequence[int]) -> None:
         """Read the numbers. channel_ids: those that the viewer may see; of very many channels some of them.
 
-        Sums are of all channels: `visible_channels` has either all of them or none.
+        Sums are of all channels: a purge is visible only to accounts that may see all of them.
         """
         self._counts: defaultdict[int, _Counts] = defaultdict(_Counts)
         if max(summary.channel_count, len(channel_ids)) > MAX_FULL_CHANNELS:

@@ -29,7 +29,7 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import DELETING, PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
 from moderation.operations.preview.manifest_summary import renew_summary
 from moderation.operations.preview.scan import hash_manifest, prepare_buckets, store_buckets
@@ -102,8 +102,8 @@ def excluded_messages(purge: Purge) -> list[tuple[int, int]]:
 
 def open_preview(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
     """Return a purge and its selection. Raises `Forbidden`, and `NotFound` for one that the moderator cannot see."""
-    require(moderator, "moderation.add_purge")
-    purge = purge_for(moderator, purge_id)
+    require(moderator, ADD_PURGE)
+    purge = purge_for(moderator, purge_id, ADD_PURGE)
     selection = Selection.from_json(purge.selection)
     check_scope(selection, moderator)
     return purge, selection

@@ -23,7 +23,7 @@ from chatstore.operations.gateway.timeline import name_users
 from chatstore.store import authors, ledger, messages, scans
 from moderation.domain.filters import Row
 from moderation.domain.selection import Selection
-from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
 from moderation.operations.preview.scan import bots_of
 
 SECONDS = 0.3
@@ -57,7 +57,7 @@ class FirstMatches:
 
 def find_first_matches(user: Actor, selection: Selection) -> FirstMatches:
     """Search the newest buckets of a selection for a moment. Raises `Forbidden`, `StoreUnavailable`."""
-    require(user, "moderation.add_purge")
+    require(user, ADD_PURGE)
     end = time.monotonic() + SECONDS
     channels, places, is_whole = _list_places(user, selection)
     found, stopped_at = _search(selection, places, end=end)
@@ -125,7 +125,7 @@ def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
 
 def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel], list[BucketKey], bool]:
     """Return the channels, their buckets with the newest first, and whether these are all that may have matches."""
-    scope = visible_channels(user).exclude(pk__in=selection.except_channel_ids)
+    scope = visible_channels(user, ADD_PURGE).exclude(pk__in=selection.except_channel_ids)
     if selection.channel_ids:
         scope = scope.filter(pk__in=selection.channel_ids)
     elif selection.guild_id is not None:

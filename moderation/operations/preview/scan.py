@@ -22,7 +22,7 @@ from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import ChatUser
+from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
 from moderation.domain.packing import hash_bucket
 from moderation.domain.planner import RECENT_MS
@@ -30,6 +30,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
+from moderation.operations.access.visibility import NO_GUILD
 from moderation.operations.preview.bucket_reads import Pick, ScannedBucket, scan_buckets
 from moderation.operations.preview.manifest_summary import compute_summary, store_summary
 from moderation.operations.preview.scan_parts import (
@@ -46,7 +47,7 @@ from moderation.operations.preview.scan_parts import (
 )
 from moderation.operations.preview.scan_places import add_to_places
 from moderation.operations.purging.wait_reasons import waiting_for
-from moderation.operations.selection.scope import BucketInScope, buckets_in_scope
+from moderation.operations.selection.scope import MAX_CHANNELS_OF_PURGE, BucketInScope, buckets_in_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 FIRST_BUCKETS = 16
@@ -126,7 +127,7 @@ class _ScanWorker:
             claim.release()
             # If the last one was stored meanwhile, its worker could not claim what is ahead.
             return has_free_part(self._purge_id) or not is_shared(self._purge_id)
-        _freeze_manifest(self._purge_id, self._token)
+        _freeze_manifest(self._purge_id, self._token, is_one_channel=self._selection.only_channel_id is not None)
         return False
 
     def _read_position(self, claim: ClaimAhead) -> bool:
@@ -273,11 +274,28 @@ def hash_manifest(purge_id: int) -> bytes | None:
     return None if row is None or row[0] is None else bytes(row[0])
 
 
-def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
+_PLACES = f"""SELECT array_agg(DISTINCT coalesce(channel.guild_id, {NO_GUILD})),
+    (array_agg(DISTINCT manifest.channel_id))[1:{MAX_CHANNELS_OF_PURGE + 1}]
+    FROM {ManifestBucket._meta.db_table} AS manifest
+    LEFT JOIN {Channel._meta.db_table} AS channel ON channel.id = manifest.channel_id WHERE purge_id = %s"""
+
+
+def _places_of(purge_id: int) -> dict[str, list[int] | None]:
+    """Return the guilds of a purge's manifest, and its channels if they are few; nothing if it is empty."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES, [purge_id])
+        guild_ids, channel_ids = cursor.fetchone()
+    if guild_ids is None:
+        return {}
+    return {"guild_ids": guild_ids, "channel_ids": channel_ids if len(channel_ids) <= MAX_CHANNELS_OF_PURGE else None}
+
+
+def _freeze_manifest(purge_id: int, token: uuid.UUID, *, is_one_channel: bool) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     # Another worker that has taken over the scan stores its own.
     summary = compute_summary(purge_id)
+    places = {} if is_one_channel else _places_of(purge_id)
     with brief_transaction():
         is_own = Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
             state=PurgeState.READY if total else PurgeState.NOTHING_MATCHED,
@@ -286,6 +304,7 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID) -> None:
             ready_at=ClockTimestamp(),
             scan_token=None,
             scan_lease_until=None,
+            **places,
         )
         # Only with the purge's row locked: an exclusion stores another summary.
         if is_own:

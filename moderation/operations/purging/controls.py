@@ -19,7 +19,7 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PURGE_MOVES, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.in_parts import reopen_next_steps
 from moderation.operations.steps.totals import totals_of
@@ -133,9 +133,9 @@ def _change_state(
     only: PurgeState | None = None,
     prepare: Callable[[Purge], object] | None = None,
 ) -> Purge:
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
     with brief_transaction():
-        purge_for(moderator, purge_id)
+        purge_for(moderator, purge_id, ADD_PURGE)
         purge = lock_purge(purge_id)
         state = PurgeState(purge.state)
         if state == to or (to == PurgeState.CANCELLING and state == PurgeState.CANCELLED):

@@ -10,14 +10,15 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import purge_for, require
-from moderation.operations.selection.scope import check_scope, only_guild_id
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.selection.scope import check_scope, guilds_and_channels, only_guild_id
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
@@ -29,13 +30,17 @@ MAX_EXPIRED_AT_ONCE = 500
 
 def draft_purge(*, moderator: User, selection: Selection) -> Purge:
     """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
     check_scope(selection, moderator)
+    selection = selection.limited_to(scope_for(moderator, ADD_PURGE))
+    guild_ids, channel_ids = guilds_and_channels(selection)
     purge = Purge(
         state=PurgeState.SCANNING,
         selection=selection.as_json(),
         moderator=moderator,
         guild_id=only_guild_id(selection) or 0,
+        guild_ids=guild_ids,
+        channel_ids=channel_ids,
     )
     with transaction.atomic():
         save_with_next_id(purge)
@@ -54,10 +59,10 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
 
     Raises `BadInput` without a reason, for another hash, and for an empty or expired preview.
     """
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
     reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
     with brief_transaction():
-        purge_for(moderator, purge_id)
+        purge_for(moderator, purge_id, ADD_PURGE)
         purge = lock_purge(purge_id)
         if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
             raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
@@ -88,9 +93,9 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
 
     The workers that scan it stop when they store the next buckets, because they have lost the scan.
     """
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
     with brief_transaction():
-        purge = purge_for(moderator, purge_id)
+        purge = purge_for(moderator, purge_id, ADD_PURGE)
         previews = Purge.objects.filter(id=purge_id, state__in=(PurgeState.SCANNING, PurgeState.READY))
         if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
             ScanPart.objects.filter(purge_id=purge_id).delete()

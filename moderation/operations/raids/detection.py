@@ -22,7 +22,7 @@ from chatstore.store.activity import busy_channels
 from moderation.domain.raids import MINUTE_MS, Assessment, Limits
 from moderation.models import RaidSettings
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require, visible_channels
 from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.store.dismissed_raids import is_dismissed, record_dismissal
@@ -110,13 +110,15 @@ def raided_channels() -> set[int]:
 
 def list_raids(user: Actor) -> list[Finding]:
     """Return the newest open findings about raids, for those who may delete messages."""
-    if not user.has_perm("moderation.add_purge"):
+    if not user.has_perm(ADD_PURGE):
         return []
     raids = list(Finding.objects.open().filter(kind=RAID).order_by("-opened_at")[:MAX_NOTICES])
     if not raids:
         return []
     visible = set(
-        visible_channels(user).filter(pk__in=[int(raid.subject) for raid in raids]).values_list("pk", flat=True)
+        visible_channels(user, ADD_PURGE)
+        .filter(pk__in=[int(raid.subject) for raid in raids])
+        .values_list("pk", flat=True)
     )
     return [raid for raid in raids if int(raid.subject) in visible]
 
@@ -126,8 +128,8 @@ def dismiss_raid(channel_id: int, *, actor: User) -> None:
 
     Raises `Forbidden`, `NotFound`, `StoreUnavailable`.
     """
-    require(actor, "moderation.add_purge")
-    channel_for(actor, channel_id)
+    require(actor, ADD_PURGE)
+    channel_for(actor, channel_id, ADD_PURGE)
     with brief_transaction():
         raid = Finding.objects.open().select_for_update().filter(kind=RAID, subject=str(channel_id)).first()
         if raid is None:

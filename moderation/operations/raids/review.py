@@ -11,7 +11,7 @@ from chatstore.operations.coordination.clock import wall_clock_us
 from moderation.domain.filters import All, Author, Before, Since
 from moderation.domain.raids import MINUTE_MS, Assessment, Limits
 from moderation.domain.selection import Selection
-from moderation.operations.access.visibility import Actor, channel_for, require
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.detection import LOOK_BACK_MS, open_raid
 from moderation.operations.raids.reading import RecentMessages, assess_channel, settings_of
 
@@ -49,8 +49,8 @@ def review_raid(user: Actor, channel_id: int, *, start_ms: int | None, end_ms: i
 
     Raises `Forbidden`, `NotFound`, `StoreUnavailable`.
     """
-    require(user, "moderation.add_purge")
-    channel = channel_for(user, channel_id)
+    require(user, ADD_PURGE)
+    channel = channel_for(user, channel_id, ADD_PURGE)
     finding = open_raid(channel_id)
     limits = settings_of([channel.guild_id])[channel.guild_id].limits
     now_ms = wall_clock_us() // 1000

@@ -71,7 +71,7 @@ def details_of(user: Actor, case: ReportCase) -> CaseDetails:
 
 
 def _record_of(user: Actor, author_id: int, *, except_case: int) -> AuthorRecord:
-    cases = ReportCase.objects.filter(author_id=author_id).exclude(pk=except_case).order_by()
+    cases = visible_cases(user).filter(author_id=author_id).exclude(pk=except_case).order_by()
     return AuthorRecord(
         made_at=account_made_at(author_id, now=timezone.now()),
         reported=cases[:MAX_COUNTED].count(),

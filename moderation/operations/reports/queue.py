@@ -5,15 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
-from chatstore.domain.errors import NotFound
+from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import ChatUser, ReportCase
+from chatstore.models import Channel, ChatUser, ReportCase
 from chatstore.models.reports import ReportCaseQuerySet
-from moderation.operations.access.visibility import Actor, require, visible_channels
+from chatstore.operations.rights import restrict, scope_for
+from moderation.operations.access.visibility import Actor, may_in, require
 
 VIEW_REPORTS = "chatstore.view_reportcase"
 RESOLVE_REPORTS = "chatstore.change_reportcase"
@@ -66,17 +68,21 @@ class Neighbours:
 
 def visible_cases(user: Actor) -> ReportCaseQuerySet:
     """Return the cases that a user may see, with their channels and moderators; none without the permission."""
-    if not user.has_perm(VIEW_REPORTS):
-        return ReportCase.objects.none()
-    cases = ReportCase.objects.filter(channel__in=visible_channels(user))
+    scope = scope_for(user, VIEW_REPORTS)
+    cases = restrict(ReportCase.objects.all(), scope, guild="channel__guild_id", channel="channel_id")
     return cases.select_related("channel__guild", "claimed_by", "resolved_by")
 
 
-def case_for(user: Actor, case_id: int) -> ReportCase:
-    """Return a case. Raises `NotFound` if it is missing or not visible to the user."""
+def case_for(user: Actor, case_id: int, right: str = VIEW_REPORTS) -> ReportCase:
+    """Return a case. Raises `NotFound` if it is missing or not visible to the user.
+
+    Raises `Forbidden` if it is visible and the user does not have the right in its channel.
+    """
     case = visible_cases(user).filter(pk=case_id).first()
     if case is None:
         raise NotFound(_("There is no report %(id)s.", id=str(case_id)))
+    if not may_in(user, right, case.channel):
+        raise Forbidden(_("Your role in this channel does not include this. Ask an administrator."))
     return case
 
 
@@ -93,9 +99,9 @@ def list_cases(user: Actor, *, resolved: bool = False, after: int | None = None)
     if after is not None and not resolved:
         # The last case of the page before may have been resolved since.
         opened = visible_cases(user).open().filter(pk__gt=after)
-        return _describe_page(list(opened[: CASES_PER_PAGE + 1]), is_first=False)
+        return _describe_page(user, list(opened[: CASES_PER_PAGE + 1]), is_first=False)
     cases = _following(user, last) if last is not None else _in_state(user, resolved=resolved)
-    return _describe_page(list(cases[: CASES_PER_PAGE + 1]), is_first=last is None)
+    return _describe_page(user, list(cases[: CASES_PER_PAGE + 1]), is_first=last is None)
 
 
 def list_around(user: Actor, case: ReportCase) -> CasePage:
@@ -103,7 +109,9 @@ def list_around(user: Actor, case: ReportCase) -> CasePage:
     require(user, VIEW_REPORTS)
     before = list(_preceding(user, case)[: CASES_BEFORE + 1])
     following = list(_following(user, case)[:CASES_PER_PAGE])
-    return _describe_page([*reversed(before[:CASES_BEFORE]), case, *following], is_first=len(before) <= CASES_BEFORE)
+    return _describe_page(
+        user, [*reversed(before[:CASES_BEFORE]), case, *following], is_first=len(before) <= CASES_BEFORE
+    )
 
 
 def neighbours_of(user: Actor, case: ReportCase) -> Neighbours:
@@ -122,20 +130,20 @@ def next_case(user: Actor, *, after: int) -> int | None:
     return ids.filter(pk__gt=after).first() or ids.exclude(pk=after).first()
 
 
-def describe_cases(cases: Sequence[ReportCase]) -> list[ListedCase]:
+def describe_cases(user: Actor, cases: Sequence[ReportCase]) -> list[ListedCase]:
     """Return cases with their authors: two statements for any number."""
     authors = ChatUser.objects.in_bulk({case.author_id for case in cases if case.author_id is not None})
-    this_week = _count_week([case.pk for case in cases])
+    this_week = _count_week(user, [case.pk for case in cases])
     return [
         ListedCase(case, authors.get(case.author_id) if case.author_id is not None else None, this_week[case.pk])
         for case in cases
     ]
 
 
-def _describe_page(cases: list[ReportCase], *, is_first: bool) -> CasePage:
+def _describe_page(user: Actor, cases: list[ReportCase], *, is_first: bool) -> CasePage:
     shown = cases[:CASES_PER_PAGE]
     return CasePage(
-        describe_cases(shown), is_first=is_first, after=shown[-1].pk if len(cases) > CASES_PER_PAGE else None
+        describe_cases(user, shown), is_first=is_first, after=shown[-1].pk if len(cases) > CASES_PER_PAGE else None
     )
 
 
@@ -162,14 +170,25 @@ def _preceding(user: Actor, case: ReportCase) -> ReportCaseQuerySet:
     return cases.filter(later, resolved_at__gte=case.resolved_at)
 
 
-def _count_week(case_ids: Sequence[int]) -> dict[int, int]:
-    """Return how many messages of the author of each case were reported in the seven days up to it."""
+def _count_week(user: Actor, case_ids: Sequence[int]) -> dict[int, int]:
+    """Return how many messages of the author of each case were reported in the seven days up to it.
+
+    Of the channels whose reports the user may see.
+    """
+    scope, places = scope_for(user, VIEW_REPORTS), ""
+    values: list[Any] = []
+    if not scope.is_everything:
+        places = (
+            f"AND earlier.channel_id IN (SELECT id FROM {Channel._meta.db_table} WHERE guild_id = ANY(%s) "
+            "OR (guild_id IS NOT NULL AND %s) OR (guild_id IS NULL AND %s) OR id = ANY(%s)) "
+        )
+        values = [sorted(scope.guilds), scope.every_guild, scope.direct, sorted(scope.channels)]
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT listed.id, (SELECT count(*) FROM (SELECT FROM {_CASES} AS earlier "
             "WHERE earlier.author_id = listed.author_id AND earlier.opened_at <= listed.opened_at "
-            "AND earlier.opened_at > listed.opened_at - interval '7 days' LIMIT %s) AS week) "
+            f"AND earlier.opened_at > listed.opened_at - interval '7 days' {places}LIMIT %s) AS week) "
             f"FROM {_CASES} AS listed WHERE listed.id = ANY(%s)",
-            [MAX_COUNTED, list(case_ids)],
+            [*values, MAX_COUNTED, list(case_ids)],
         )
         return dict(cursor.fetchall())

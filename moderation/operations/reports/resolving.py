@@ -42,7 +42,7 @@ def claim_case(case_id: int, *, actor: User) -> ReportCase:
 def release_case(case_id: int, *, actor: User) -> ReportCase:
     """End one's own claim. No effect without one. Raises `Forbidden`, `NotFound`."""
     require(actor, RESOLVE_REPORTS)
-    case = case_for(actor, case_id)
+    case = case_for(actor, case_id, RESOLVE_REPORTS)
     with transaction.atomic():
         claimed = ReportCase.objects.open().filter(pk=case_id, claimed_by=actor)
         if claimed.update(claimed_by=None, claimed_until=None):
@@ -58,12 +58,12 @@ def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: s
     """
     require(actor, RESOLVE_REPORTS)
     reason = check_reason(reason, missing="") if reason.strip() else ""
-    _check_free(_check_open(case_for(actor, case_id)), actor)
+    _check_free(_check_open(case_for(actor, case_id, RESOLVE_REPORTS)), actor)
     if resolution is not Resolution.REMOVED:
         with transaction.atomic():
             case = _lock_open(case_id, actor)
             return _close(case, actor, resolution=resolution, reason=reason)
-    shown = case_for(actor, case_id)
+    shown = case_for(actor, case_id, RESOLVE_REPORTS)
     purge = preview_message(shown.channel_id, shown.message_id, moderator=actor)
     try:
         with transaction.atomic():
@@ -97,7 +97,7 @@ def _lock_open(case_id: int, actor: User) -> ReportCase:
     """Return an open case that no other moderator has claimed, with its row locked."""
     # Without a join: rows that are joined are read as they were before the wait for the lock.
     ReportCase.objects.select_for_update().filter(pk=case_id).first()
-    case = case_for(actor, case_id)
+    case = case_for(actor, case_id, RESOLVE_REPORTS)
     _check_free(_check_open(case), actor)
     return case
 

@@ -16,6 +16,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.names import find_by_name
+from chatstore.operations.rights import scope_for
 from chatstore.store import messages
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.filters import (
@@ -40,7 +41,7 @@ from moderation.domain.filters import (
 from moderation.domain.links import find_message_link
 from moderation.domain.selection import Selection
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS
-from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, visible_channels
 
 MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
@@ -122,7 +123,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
 
     Raises `BadInput` for names that are unknown or ambiguous, and if there are no conditions.
     """
-    channels = visible_channels(user).select_related("guild")
+    channels = visible_channels(user, ADD_PURGE)
     guild_id = parse_snowflake(description.guild) if description.guild.strip() else None
     if guild_id is not None:
         channels = channels.filter(guild_id=guild_id)
@@ -131,7 +132,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
     where = _combine(description, user=user, now=now)
     if description.everything and where is None:
         _check_name(named, description.channel_name)
-    return Selection(
+    selection = Selection(
         channel_ids=tuple(channel.pk for channel in named),
         guild_id=None if named else guild_id,
         where=where,
@@ -139,6 +140,7 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
         everything=description.everything,
         except_channel_ids=tuple(channel.pk for channel in kept),
     )
+    return selection.limited_to(scope_for(user, ADD_PURGE))
 
 
 def describe_conditions(selection: Selection) -> Description | None:

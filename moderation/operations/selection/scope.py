@@ -13,17 +13,22 @@ from django.utils.translation import gettext
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.errors import NotFound
 from chatstore.domain.live import Live
+from chatstore.domain.roles import Scope as RightScope
 from chatstore.domain.snowflakes import MIN_ID
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
+from chatstore.operations.rights import MAX_GRANTS, restrict
 from chatstore.store import authors, ledger
 from chatstore.store.reading.ledger_window import LedgerWindow
 from moderation.domain.selection import Selection
-from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, NO_GUILD, Actor, channel_for, visible_channels
 from moderation.presentation.wording import Scope
 
 MAX_INDEX_ROWS = 20_000
 """Rows of the author index that are read for named channels; of an author with more, the channels' ledgers are."""
+
+MAX_CHANNELS_OF_PURGE = MAX_GRANTS
+"""Channels that are stored with a purge, so that accounts with roles in single channels see those that are theirs."""
 
 CHANNELS_AT_ONCE = 100
 """Channels whose ledgers are in memory at once."""
@@ -38,11 +43,14 @@ class BucketInScope(NamedTuple):
 
 
 def check_scope(selection: Selection, user: Actor) -> None:
-    """Raise `NotFound` for a channel that the user cannot see, or a guild without visible channels."""
+    """Raise `NotFound` for a channel that the user cannot see, or a guild in none of whose channels they may delete.
+
+    Raises `Forbidden` for a channel that they can see, and in which they may not delete.
+    """
     for channel_id in selection.channel_ids:
-        channel_for(user, channel_id)
+        channel_for(user, channel_id, ADD_PURGE)
     guild_id = selection.guild_id
-    if guild_id is not None and not visible_channels(user).filter(guild_id=guild_id).exists():
+    if guild_id is not None and not visible_channels(user, ADD_PURGE).filter(guild_id=guild_id).exists():
         raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
 
 
@@ -55,19 +63,34 @@ def only_guild_id(selection: Selection) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def guilds_and_channels(selection: Selection) -> tuple[list[int], list[int] | None] | tuple[None, None]:
+    """Return the guilds, and the channels if they are few, of what a selection names; (None, None) before its scan."""
+    if selection.within is not None or not (selection.channel_ids or selection.guild_id):
+        return None, None
+    if selection.guild_id is not None:
+        return [selection.guild_id], None
+    rows = Channel.objects.filter(pk__in=selection.channel_ids).order_by().values_list("guild_id", flat=True)
+    few = sorted(selection.channel_ids) if len(selection.channel_ids) <= MAX_CHANNELS_OF_PURGE else None
+    return sorted({guild_id or NO_GUILD for guild_id in rows}), few
+
+
 def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | None = None) -> Iterator[BucketInScope]:
     """Yield every bucket that may contain selected messages, by channel id, oldest first in each channel.
 
     after: only those that come later in this order.
 
-    Only channels that the user can see now. The ids of selected messages give their buckets, and the author index those
-    of authors. Without a channel or guild in the selection, it may include channels without a row in Postgres, because
-    the gateway accepts posts to any channel id; a row is created for those, so that the purge includes and names them.
+    Only channels in which the user may delete now. The ids of selected messages give their buckets, and the author
+    index those of authors. Without a channel or guild in the selection, it may include channels without a row in
+    Postgres, because the gateway accepts posts to any channel id; a row is created for those, so that the purge
+    includes and names them.
     """
     among = _candidates(selection)
     if among is not None and not selection.channel_ids and selection.guild_id is None:
         _create_missing_channels(among)
-    channels = visible_channels(user)
+    channels = visible_channels(user, ADD_PURGE)
+    if selection.within is not None:
+        # Roles that the moderator got since do not widen it.
+        channels = restrict(channels, selection.within, guild="guild_id", channel="pk")
     if selection.channel_ids:
         channels = channels.filter(pk__in=selection.channel_ids)
     elif selection.guild_id is not None:
@@ -124,10 +147,26 @@ def _ledgers_of(channel_ids: Sequence[int]) -> Iterator[tuple[int, Iterable[tupl
 def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> Scope:
     """Return the scope of a selection by the names of its channels or its guild."""
     kept = _name_channels(selection.except_channel_ids, channels)
-    if selection.guild_id is not None:
+    within = None if selection.within is None else _name_places(selection.within, selection, channels, guilds)
+    if within is None and selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
         return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id}, kept=kept)
-    return Scope(channels=_name_channels(selection.channel_ids, channels), kept=kept)
+    return Scope(channels=_name_channels(selection.channel_ids, channels), kept=kept, within=within)
+
+
+def _name_places(
+    within: RightScope, selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]
+) -> list[str]:
+    """Return the names of the guilds and channels that a moderator's roles restrict a selection to.
+
+    An empty list stands for all guilds: everything but direct messages.
+    """
+    if within.every_guild:
+        return []
+    found = [guilds[i].name for i in sorted(within.guilds) if i in guilds and selection.guild_id is None]
+    found += [gettext("direct messages")] if within.direct and selection.guild_id is None else []
+    shown = (channels[i] for i in sorted(within.channels) if i in channels)
+    return found + [one.full_name for one in shown if selection.guild_id in (None, one.guild_id)]
 
 
 def _name_channels(channel_ids: Sequence[int], channels: Mapping[int, Channel]) -> list[str]:

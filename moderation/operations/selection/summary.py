@@ -53,15 +53,21 @@ def summarize_selections(user: Actor | None, selections: Sequence[Selection]) ->
     """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
     known = channels.select_related("guild").in_bulk(
-        {i for selection in selections for i in (*selection.channel_ids, *selection.except_channel_ids)}
+        {i for selection in selections for i in _channel_ids_of(selection)}
     )
-    guilds = Guild.objects.in_bulk({s.guild_id for s in selections if s.guild_id is not None})
+    wanted = {s.guild_id for s in selections if s.guild_id is not None}
+    guilds = Guild.objects.in_bulk(wanted.union(*(s.within.guilds for s in selections if s.within is not None)))
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [
         summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names)
         for selection in selections
     ]
+
+
+def _channel_ids_of(selection: Selection) -> list[int]:
+    within = selection.within.channels if selection.within is not None else ()
+    return [*selection.channel_ids, *selection.except_channel_ids, *within]
 
 
 def selection_summary(purge: Purge) -> str:

@@ -17,12 +17,15 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from chatstore.domain.buckets import BucketKey
+from chatstore.domain.errors import Forbidden
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
+from chatstore.operations.rights import scope_for
 from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Purge, Step
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import name_of, require
+from moderation.operations.access.visibility import ADD_PURGE, name_of, require
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.operations.steps.deleted_ids import deleted_by_step, deleted_ids
 from moderation.operations.steps.sums import add_undone
@@ -59,7 +62,9 @@ class DeletedIds:
 
 def restore_on_import_as(moderator: User) -> OnRestored:
     """Return the callback for one import with `--restore`, requested by `moderator`. Raises `Forbidden`."""
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
+    if not scope_for(moderator, ADD_PURGE).is_everything:
+        raise Forbidden(_("An import can have any channel, so restoring by it takes permission for all of them."))
     return partial(restore_on_import, moderator=moderator, import_id=uuid.uuid4().hex)
 
 

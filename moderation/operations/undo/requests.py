@@ -28,7 +28,7 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import is_any_deleted, largest_channels, sum_deleted
@@ -164,8 +164,8 @@ def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
 
     Raises `BadInput` if there is nothing to restore or the undo period has passed.
     """
-    require(moderator, "moderation.add_purge")
-    purge = purge_for(moderator, purge_id)
+    require(moderator, ADD_PURGE)
+    purge = purge_for(moderator, purge_id, ADD_PURGE)
     sources = _sources_of(purge, part)
     channel_ids, channel_count = largest_channels(sources, limit=CHANNELS_NAMED)
     is_complete = count_still_deleted(purge) == purge.manifest
@@ -184,10 +184,10 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
     Cancels a paused purge first. Raises `BadInput` without a reason, if there is nothing to restore, and if the undo
     period has passed.
     """
-    require(moderator, "moderation.add_purge")
+    require(moderator, ADD_PURGE)
     reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
     with brief_transaction():
-        purge_for(moderator, purge_id)
+        purge_for(moderator, purge_id, ADD_PURGE)
         purge = lock_purge(purge_id)
         sources = _sources_of(purge, part)
         is_paused = purge.state == PurgeState.PAUSED

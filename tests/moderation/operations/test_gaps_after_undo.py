@@ -14,7 +14,7 @@ def test_a_gap_shrinks_as_messages_are_restored_and_closes(mona: User) -> None:
     purge = purge_now(mona, everything(channel))
 
     def gaps() -> list[int]:
-        found = find_gaps(channel.id, [], after=ids[0] - 1, before=ids[-1] + 1)
+        found = find_gaps(mona, channel.id, [], after=ids[0] - 1, before=ids[-1] + 1)
         return [gap.count for gap in found.get(None, [])]
 
     assert gaps() == [150]

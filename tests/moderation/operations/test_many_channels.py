@@ -30,6 +30,7 @@ from moderation.domain.filters import (
 )
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
+from moderation.management.demo_accounts import set_roles
 from moderation.operations.preview.purge_summary import preview_of
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.selection.summary import selection_summary
@@ -124,7 +125,7 @@ def test_a_moderator_who_lost_the_permission_before_the_scan_finds_nothing(mona:
     channel = make_channel()
     write(channel, IDS)
     selection = choose(channel.pk, after_id=IDS[0])
-    mona.groups.clear()
+    set_roles(mona, ())
     mona = User.objects.get(pk=mona.pk)
     with pytest.raises(Exception, match="permission"):
         draft_purge(moderator=mona, selection=selection)

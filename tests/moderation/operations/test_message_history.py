@@ -3,15 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from django.contrib.auth.models import Permission
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.messages import Message
+from chatstore.domain.roles import Role
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
+from moderation.management.demo_accounts import set_roles
 from moderation.models import Purge, Undo
 from moderation.operations.lookup.message_history import (
     MessageStatus,
@@ -51,7 +52,7 @@ def test_reading_a_deleted_message_needs_the_permission_to_see_purges(mona: User
     write(channel, ids)
     purge_now(mona, everything(channel))
     reader = make_user("rita", group=None)
-    reader.user_permissions.add(Permission.objects.get(codename="view_channel"))
+    set_roles(reader, (Role.DIRECT,))
     history = history_of_message(reader, channel.pk, ids[3])
     assert history.status is MessageStatus.DELETED
     with pytest.raises(Forbidden):

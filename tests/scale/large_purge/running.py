@@ -26,7 +26,6 @@ from typing import Any
 
 import psutil
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import Group
 
 from chatstore.celery import app
 from chatstore.local.layout import Stack, read_stack
@@ -36,9 +35,11 @@ from devstack.processes import end_processes, find_process, start_process
 from devstack.running import read_base_url
 from devstack.servers import Server, wait_until_ready
 from moderation.domain.states import ACTIVE_PURGES, PurgeState, UndoStepState
+from moderation.management.demo_accounts import set_roles
 from moderation.models import Purge
 from moderation.operations.steps.open_steps import open_steps
 from tests.bench.channels import settle
+from tests.conftest import ROLES
 from tests.scale.large_purge.browser import Browser
 from tests.scale.large_purge.checking import CheckFailed, check_preview, check_purged, check_undone
 from tests.scale.large_purge.filling import LargeGuild, fill_guild, find_filled
@@ -144,7 +145,7 @@ def sign_in(stack: Stack) -> Browser:
     user = User.objects.create_user(f"large-{secrets.token_hex(4)}", is_staff=True)
     # The product does not know the fast hash of the tests.
     User.objects.filter(pk=user.pk).update(password=make_password(password, hasher="pbkdf2_sha256"))
-    user.groups.add(Group.objects.get(name="moderators"))
+    set_roles(user, ROLES["moderators"])
     return Browser(read_base_url(stack), username=user.username, password=password)
 
 

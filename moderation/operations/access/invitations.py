@@ -1,0 +1,132 @@
+"""Invitations: a new account with its roles, and a link by which its owner sets the password, once.
+
+The account exists at once, so that its roles can be seen and changed, but nobody can sign in to it before. Of the link
+only a hash is stored: it is shown once, to the one who invites.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import secrets
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.roles import Grant
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
+from chatstore.operations.rights import GIVE_ROLES, require
+from moderation.models import Invitation
+from moderation.operations.access.audit import record_action
+from moderation.operations.access.roles import check_grant, give_roles
+
+TOKEN_BYTES = 32
+MAX_NAME_CHARACTERS = 150
+"""Length of Django's columns."""
+
+
+def invite(
+    username: str,
+    grants: Sequence[Grant],
+    *,
+    actor: User,
+    full_name: str = "",
+    until: dt.datetime | None = None,
+) -> tuple[User, str]:
+    """Create an account with roles, and return it with the token of its link. An earlier link ends.
+
+    For an account that has not set its password yet, only the link is made again, besides the roles. Raises
+    `Forbidden`, `NotFound`, and `BadInput` for a name that cannot be used or is taken.
+    """
+    require(actor, GIVE_ROLES)
+    username, full_name = username.strip(), full_name.strip()
+    _check_name(username, full_name)
+    if not grants:
+        raise BadInput(_("Choose a role."))
+    for grant in grants:
+        check_grant(grant, actor=actor)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    with transaction.atomic():
+        account = _account_named(username, full_name)
+        Invitation.objects.filter(account=account, ended_at=None).update(ended_at=ClockTimestamp())
+        expires_at = timezone.now() + dt.timedelta(hours=settings.INVITATION_HOURS)
+        Invitation.objects.create(account=account, token_hash=_hash(token), expires_at=expires_at, invited_by=actor)
+        details = {"account": username, "until": expires_at.isoformat()}
+        record_action("account_invited", actor=actor, details=details)
+        give_roles(account, grants, actor=actor, until=until)
+    return account, token
+
+
+def account_invited_by(token: str) -> User:
+    """Return the account of a link. Raises `NotFound` for one that was used, replaced, is too old or never existed."""
+    return _open_invitation(token).account
+
+
+def accept_invitation(token: str, *, password: str, address: str | None) -> User:
+    """Set the password of the account; the link is not valid again. Raises `NotFound`, `BadInput` for the password."""
+    account = account_invited_by(token)
+    try:
+        validate_password(password, account)
+    except ValidationError as error:
+        raise BadInput(" ".join(error.messages)) from None
+    with transaction.atomic():
+        invitation = _open_invitation(token)
+        used = Invitation.objects.filter(pk=invitation.pk, ended_at=None, expires_at__gt=ClockTimestamp())
+        if not used.update(ended_at=ClockTimestamp()):
+            raise _no_invitation()
+        account.set_password(password)
+        account.save(update_fields=["password"])
+        record_action("invitation_accepted", actor=account, details={"address": address})
+    return account
+
+
+def record_wrong_invitation(*, address: str | None) -> None:
+    """Add an entry for a link that does not work. What was in it is not recorded: it may be a part of a right one."""
+    record_action("invitation_failed", actor=None, details={"address": address})
+
+
+def _check_name(username: str, full_name: str) -> None:
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError:
+        raise BadInput(_("A user name can contain letters, digits and @ . + - _ only.")) from None
+    if not username or max(len(username), len(full_name)) > MAX_NAME_CHARACTERS:
+        raise BadInput(_("Enter a user name of at most %(count)s characters.", count=str(MAX_NAME_CHARACTERS)))
+    if "\x00" in full_name:
+        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
+
+
+def _account_named(username: str, full_name: str) -> User:
+    account = User.objects.select_for_update().filter(username=username).first()
+    if account is None:
+        account = User.objects.create_user(username, first_name=full_name, is_staff=True)
+    elif account.has_usable_password() or not account.is_active or account.is_superuser:
+        raise BadInput(_("There is an account %(name)s already. Give it a role instead.", name=username))
+    return account
+
+
+def _open_invitation(token: str) -> Invitation:
+    found = (
+        Invitation.objects.filter(token_hash=_hash(token), ended_at=None, expires_at__gt=ClockTimestamp())
+        .select_related("account")
+        .first()
+    )
+    if found is None or not found.account.is_active:
+        raise _no_invitation()
+    return found
+
+
+def _no_invitation() -> NotFound:
+    return NotFound(_("This link was used, or is too old. Ask the person who invited you for another one."))
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

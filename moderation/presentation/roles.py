@@ -1,0 +1,27 @@
+"""Roles in words."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from chatstore.domain.roles import Role
+
+ROLE_LABELS: dict[Role, Promise] = {
+    Role.MODERATOR: pgettext_lazy("role", "Moderator"),
+    Role.LEAD: pgettext_lazy("role", "Lead"),
+    Role.AUDITOR: pgettext_lazy("role", "Auditor"),
+    Role.DIRECT: pgettext_lazy("role", "Direct messages"),
+    Role.OPERATOR: pgettext_lazy("role", "Operator"),
+    Role.ADMIN: pgettext_lazy("role", "Administrator"),
+}
+
+ROLE_DESCRIPTIONS: dict[Role, Promise] = {
+    Role.MODERATOR: _("Reads and deletes messages, restores them, places holds and resolves reports."),
+    Role.LEAD: _("Moderates, lifts holds, approves erasures, and reads the audit log."),
+    Role.AUDITOR: _("Reads messages, also deleted ones, and the audit log. Changes nothing."),
+    Role.DIRECT: _("Reads direct messages, and may do there what their other roles allow elsewhere."),
+    Role.OPERATOR: _("Watches health and runs maintenance. Reads channels and purges."),
+    Role.ADMIN: _("Everything, including accounts and roles."),
+}

@@ -1,0 +1,280 @@
+"""Roles are given, taken and listed on their page and by command; new staff are invited by a link that works once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from chatstore.domain.roles import Role
+from chatstore.models import Channel, Guild, RoleGrant
+from chatstore.models.users import User
+from moderation.models import AuditEntry, Invitation
+from tests.conftest import give, make_user
+from tests.moderation.channels import make_channel
+from tests.pages.second_factors import PASSWORD
+
+SignIn = Callable[[User], Client]
+
+LINK = re.compile(r"/invitation/([\w-]+)/")
+
+
+@pytest.fixture
+def channel() -> Channel:
+    """A channel of a new guild."""
+    channel = make_channel()
+    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=f"Harbour {secrets.token_hex(4)}")
+    channel.save()
+    return channel
+
+
+@pytest.fixture
+def nora() -> str:
+    return f"nora-{secrets.token_hex(4)}"
+
+
+def server_of(channel: Channel) -> str:
+    assert channel.guild is not None
+    return channel.guild.name
+
+
+def current(account: User) -> list[tuple[str, int | None, int | None]]:
+    rows = RoleGrant.objects.filter(account=account).in_force().order_by("id")
+    return list(rows.values_list("role", "guild_id", "channel_id"))
+
+
+def link_on(page: str) -> str:
+    found = LINK.search(page)
+    assert found is not None, page
+    return found[0]
+
+
+def accept(link: str, password: str, *, client: Client | None = None, again: str | None = None) -> int:
+    posted = {"password": password, "password_again": password if again is None else again}
+    return (client or Client()).post(link, posted).status_code
+
+
+def test_an_administrator_gives_and_takes_a_role(ada: User, tess: User, channel: Channel, sign_in: SignIn) -> None:
+    client = sign_in(ada)
+    posted = {"person": tess.username, "role": "moderator", "server": server_of(channel), "until": "2040-03-01"}
+    assert client.post("/roles/", posted).status_code == 302
+    assert current(tess) == [("moderator", channel.guild_id, None)]
+    (row,) = RoleGrant.objects.filter(account=tess)
+    assert (row.given_by, row.until) == (ada, dt.datetime(2040, 3, 2, tzinfo=dt.UTC))
+    html = client.get(f"/roles/?account={tess.username}").content.decode()
+    assert server_of(channel) in html
+    assert f"given by {ada.username}" in html
+    assert sign_in(tess).get(f"/channels/{channel.pk}/").status_code == 200
+    assert client.post(f"/roles/{row.pk}/take/").status_code == 302
+    assert current(tess) == []
+    assert sign_in(tess).get(f"/channels/{channel.pk}/").status_code == 403
+    assert tess.username not in client.get("/roles/").content.decode().split('id="give"')[0]
+    assert f"Taken by {ada.username}" in client.get(f"/roles/?account={tess.username}&past=1").content.decode()
+
+
+def test_each_act_is_recorded_with_its_guild(ada: User, tess: User, channel: Channel, sign_in: SignIn) -> None:
+    client = sign_in(ada)
+    client.post("/roles/", {"person": tess.username, "role": "lead", "server": channel.guild_id})
+    row = RoleGrant.objects.get(account=tess)
+    client.post(f"/roles/{row.pk}/take/")
+    entries = AuditEntry.objects.filter(actor=ada, action__in=("role_given", "role_taken")).order_by("id")
+    assert [(entry.action, entry.guild_id) for entry in entries] == [
+        ("role_given", channel.guild_id),
+        ("role_taken", channel.guild_id),
+    ]
+    assert entries[0].details == {
+        "role": "lead",
+        "account": tess.username,
+        "grant": str(row.pk),
+        "guild": str(channel.guild_id),
+    }
+
+
+def test_a_role_for_some_channels_is_given_for_each(ada: User, tess: User, channel: Channel, sign_in: SignIn) -> None:
+    other = make_channel()
+    posted = {"person": tess.username, "role": "auditor", "channels": f"{channel.pk}, {other.pk}"}
+    assert sign_in(ada).post("/roles/", posted).status_code == 302
+    assert current(tess) == [("auditor", None, channel.pk), ("auditor", None, other.pk)]
+
+
+def test_a_role_that_has_ended_gives_nothing(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    assert client.get("/purges/").status_code == 200
+    earlier = timezone.now() - dt.timedelta(days=2)
+    RoleGrant.objects.filter(account=mona).update(given_at=earlier, until=Now())
+    assert client.get("/purges/").status_code == 403
+    assert client.get("/").status_code == 200
+
+
+def test_a_role_that_has_ended_can_be_given_again(ada: User, mona: User, sign_in: SignIn) -> None:
+    earlier = timezone.now() - dt.timedelta(days=2)
+    RoleGrant.objects.filter(account=mona).update(given_at=earlier, until=Now())
+    assert sign_in(ada).post("/roles/", {"person": mona.username, "role": "moderator"}).status_code == 302
+    assert ("moderator", None, None) in current(mona)
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"role": "boss"},
+        {"role": ""},
+        {"role": "lead", "server": "no such server"},
+        {"role": "lead", "server": "\0"},
+        {"role": "lead", "channels": "no such channel"},
+        {"role": "lead", "until": "2001-01-01"},
+        {"role": "lead", "until": "soon"},
+        {"role": "operator", "server": "{guild}"},
+        {"role": "direct", "channels": "{channel}"},
+    ],
+)
+def test_what_cannot_be_given_is_refused_with_what_was_typed(
+    posted: dict[str, str], ada: User, tess: User, channel: Channel, sign_in: SignIn
+) -> None:
+    places = {"guild": channel.guild_id, "channel": channel.pk}
+    filled = {name: value.format(**places) for name, value in posted.items()}
+    response = sign_in(ada).post("/roles/", {"person": tess.username, **filled})
+    assert response.status_code == 400
+    assert 'role="alert"' in response.content.decode()
+    assert current(tess) == []
+
+
+def test_an_administrator_of_a_guild_gives_roles_there_only(
+    tess: User, lena: User, channel: Channel, sign_in: SignIn
+) -> None:
+    gil, elsewhere = make_user("gil", group=None), make_channel()
+    give(gil, Role.ADMIN, guild_id=channel.guild_id)
+    give(lena, Role.LEAD, channel_id=elsewhere.pk)
+    client = sign_in(gil)
+    assert client.post("/roles/", {"person": tess.username, "role": "lead"}).status_code == 400
+    assert client.post("/roles/", {"person": tess.username, "role": "operator"}).status_code == 400
+    assert (
+        client.post("/roles/", {"person": tess.username, "role": "lead", "channels": elsewhere.pk}).status_code == 400
+    )
+    assert current(tess) == []
+    for role in RoleGrant.objects.filter(account=lena):
+        assert client.post(f"/roles/{role.pk}/take/").status_code == 404
+    assert client.post("/roles/", {"person": tess.username, "role": "lead", "channels": channel.pk}).status_code == 302
+    listed = client.get("/roles/").content.decode().split('id="give"')[0]
+    assert tess.username in listed
+    assert lena.username not in listed
+
+
+def test_administrators_cannot_take_their_own_role(ada: User, sign_in: SignIn) -> None:
+    row = RoleGrant.objects.get(account=ada)
+    assert sign_in(ada).post(f"/roles/{row.pk}/take/").status_code == 400
+    assert current(ada) == [("admin", None, None)]
+
+
+def test_an_invited_person_sets_a_password_and_is_signed_in(
+    ada: User, channel: Channel, nora: str, sign_in: SignIn
+) -> None:
+    posted = {"username": nora, "full_name": "Nora Quist", "role": "moderator", "server": channel.guild_id}
+    page = sign_in(ada).post("/roles/invite/", posted).content.decode()
+    link, client = link_on(page), Client()
+    account = User.objects.get(username=nora)
+    assert current(account) == [("moderator", channel.guild_id, None)]
+    assert not account.has_usable_password()
+    assert nora in client.get(link).content.decode()
+    assert accept(link, PASSWORD, client=client) == 302
+    assert client.get(f"/channels/{channel.pk}/").status_code == 200
+    assert accept(link, PASSWORD) == 404
+    assert Client().post("/sign-in/", {"username": nora, "password": PASSWORD}).status_code == 302
+    actions = set(AuditEntry.objects.filter(details__account=nora).values_list("action", flat=True))
+    assert actions == {"account_invited", "role_given"}
+    assert AuditEntry.objects.filter(actor=account, action="invitation_accepted").exists()
+
+
+def test_a_link_is_stored_as_a_hash_only(ada: User, nora: str, sign_in: SignIn) -> None:
+    page = sign_in(ada).post("/roles/invite/", {"username": nora, "role": "auditor"}).content.decode()
+    token = link_on(page).split("/")[2]
+    invitation = Invitation.objects.get(account__username=nora)
+    assert len(bytes(invitation.token_hash)) == 32
+    assert token not in str([entry.details for entry in AuditEntry.objects.filter(actor=ada)])
+
+
+def test_a_link_that_has_expired_or_was_replaced_does_not_work(ada: User, nora: str, sign_in: SignIn) -> None:
+    client, posted = sign_in(ada), {"username": nora, "role": "auditor"}
+    first = link_on(client.post("/roles/invite/", posted).content.decode())
+    second = link_on(client.post("/roles/invite/", posted).content.decode())
+    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    assert accept(first, PASSWORD, client=visitor) == 404
+    Invitation.objects.filter(account__username=nora, ended_at=None).update(expires_at=Now())
+    assert accept(second, PASSWORD, client=visitor) == 404
+    assert not User.objects.get(username=nora).has_usable_password()
+
+
+def test_an_account_with_a_password_cannot_be_invited(ada: User, sign_in: SignIn) -> None:
+    account = make_user("mika", group=None)
+    account.set_password(PASSWORD)
+    account.save()
+    response = sign_in(ada).post("/roles/invite/", {"username": account.username, "role": "admin"})
+    assert response.status_code == 400
+    assert not Invitation.objects.filter(account=account).exists()
+
+
+@pytest.mark.parametrize(
+    ("password", "again"), [("12345678", None), ("short", None), ("correct horse battery", "correct horse")]
+)
+def test_a_weak_or_mistyped_password_is_refused(
+    password: str, again: str | None, ada: User, nora: str, sign_in: SignIn
+) -> None:
+    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "auditor"}).content.decode())
+    assert accept(link, password, again=again) == 400
+    assert accept(link, PASSWORD) == 302
+
+
+def test_a_role_that_enforces_a_second_factor_has_it_set_up_first(
+    ada: User, nora: str, sign_in: SignIn, settings: Settings
+) -> None:
+    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
+    settings.SECOND_FACTOR_ROLES = ["lead"]
+    client = Client()
+    assert accept(link, PASSWORD, client=client) == 302
+    assert client.get("/holds/").status_code == 302
+    assert client.get("/sign-in/set-up/").status_code == 200
+
+
+def test_wrong_links_make_the_address_pause(settings: Settings) -> None:
+    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    statuses = [visitor.get(f"/invitation/{secrets.token_urlsafe(32)}/").status_code for _ in range(7)]
+    assert statuses[:4] == [404] * 4
+    assert statuses[-1] == 429
+
+
+def test_the_first_administrator_is_made_by_command(nora: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("invite", nora, "admin", "--name", "Nora Quist")
+    assert accept(link_on(capsys.readouterr().out), PASSWORD) == 302
+    account = User.objects.get(username=nora)
+    assert (account.first_name, account.is_superuser) == ("Nora Quist", False)
+    assert current(account) == [("admin", None, None)]
+    entry = AuditEntry.objects.get(action="account_invited", details__account=nora)
+    assert entry.actor is not None
+    assert entry.actor.username == "command-line"
+    assert entry.details["by"].startswith("command line (")
+
+
+def test_the_command_gives_lists_and_takes_roles(
+    tess: User, channel: Channel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("role", "give", tess.username, "moderator", "--guild", str(channel.guild_id))
+    given = capsys.readouterr().out
+    row = RoleGrant.objects.get(account=tess)
+    assert given.startswith(f"{row.pk}  {tess.username}  moderator  guild {channel.guild_id}")
+    call_command("role", "list", tess.username)
+    assert capsys.readouterr().out == given
+    call_command("role", "take", str(row.pk))
+    call_command("role", "list", tess.username)
+    assert "taken" in capsys.readouterr().out.splitlines()[0]
+    assert current(tess) == []
+    with pytest.raises(CommandError, match="There is no account"):
+        call_command("role", "give", "no such account", "lead")
+    with pytest.raises(CommandError, match="There is no server"):
+        call_command("role", "give", tess.username, "lead", "--guild", "no such server")
