@@ -38,13 +38,14 @@ soak: .venv/installed ## Kill workers and restart servers during one purge (abou
 	@$(BIN)/python -m devstack exec --fresh bench $(BIN)/python -m tests.soak $(SEED) $(ARGS)
 
 # RuntimeWarning is ignored: makemigrations has no database to compare the migrations with.
-check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks; build the docs
+check: .venv/installed docs ## Run linters, type checker, import contracts, Django's checks, audit of dependencies
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/djhtml --check --tabwidth 2 templates
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check
+	@$(BIN)/python -m devstack.dependency_audit
 	@echo "check --deploy with production settings"
 	@$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 
@@ -66,9 +67,9 @@ bench: .venv/installed ## Measure on fresh servers against bare prepared stateme
 	@$(PYTHON) -I devstack/environment.py
 	@touch $@
 
-# The locks contain hashes and name no package index.
+# The locks contain hashes and name no package index. A warning says that a version was yanked.
 lock: ## Resolve the dependencies of pyproject.toml into the lock files
 	@uv=$$($(PYTHON) -I devstack/environment.py uv) && \
-		lock="$$uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate" && \
-		$$lock pyproject.toml --group dev -o requirements.lock && \
-		echo uv | $$lock - -o requirements-uv.lock
+		lock="$$uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate" && \
+		$$lock pyproject.toml --group dev -o requirements.lock > /dev/null && \
+		echo uv | $$lock - -o requirements-uv.lock > /dev/null

@@ -10,15 +10,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.admin import ModelAdmin
@@ -109,6 +112,14 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
             require_confirmation(request)
         obj.is_staff = True
         super().save_model(request, obj, form, change)
+
+    @method_decorator(sensitive_post_parameters())
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+        """Set the password of an account. It takes a recent confirmation, before the page is shown too."""
+        if self.has_change_permission(request, self.get_object(request, unquote(id))):
+            require_confirmation(request)
+        response: HttpResponse = super().user_change_password(request, id, form_url)
+        return response
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether the account may be changed: a superuser's password, for one, by superusers only."""

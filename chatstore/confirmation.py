@@ -17,9 +17,9 @@ from chatstore.domain.texts import gettext_lazy as _
 _KEY = "confirmed_at"
 
 
-def note_confirmation(request: HttpRequest) -> None:
-    """Note that the user has just entered their password or a code."""
-    request.session[_KEY] = time.time()
+def note_confirmation(request: HttpRequest, *, at: float | None = None) -> None:
+    """Note that the user has just entered their password or a code, or did so at that Unix time."""
+    request.session[_KEY] = time.time() if at is None else at
 
 
 def require_confirmation(request: HttpRequest) -> None:

@@ -75,6 +75,17 @@ def read_choices(name: str, choices: Sequence[str]) -> list[str]:
     return names
 
 
+def read_pairs(name: str) -> list[tuple[str, str]]:
+    """Return pairs, written `one=other, two=other`. The first of a pair may contain `=`."""
+    pairs = []
+    for item in read_names(name, []):
+        first, equals, second = item.rpartition("=")
+        if not (equals and first.strip() and second.strip()):
+            raise ImproperlyConfigured(f"{name} must look like one=other, two=other, not {item!r}.")
+        pairs.append((first.strip(), second.strip()))
+    return pairs
+
+
 def check_hosts(name: str, hosts: list[str]) -> frozenset[str]:
     """Return the host names in lower case, each with a port if it needs one. Patterns are invalid."""
     for host in hosts:

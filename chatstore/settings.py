@@ -14,9 +14,10 @@ from urllib.parse import quote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django_guid.integrations import CeleryIntegration
+from pythonjsonlogger.core import RESERVED_ATTRS
 
 from chatstore import environment
-from chatstore.domain.roles import Role
+from chatstore.domain.roles import Grant, Role
 from chatstore.environment import env
 from chatstore.local import layout
 from chatstore.local.secrets import path_of_secret, read_or_make_secret
@@ -250,6 +251,7 @@ INSTALLED_APPS = [
     "django_otp",
     "django_otp.plugins.otp_totp",
     "django_otp.plugins.otp_static",
+    "django_otp_webauthn",
     "chatstore.apps.ChatstoreConfig",
     "moderation",
 ]
@@ -327,6 +329,29 @@ UNFOLD = {
 # The first refuses attempts during a pause, the second checks passwords.
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "moderation.sign_in.PasswordBackend"]
 
+# Single sign-on by OpenID Connect, off without an issuer. Its endpoints come from its discovery document.
+OIDC_ISSUER = environment.read_text("OIDC_ISSUER", "")
+OIDC_RP_CLIENT_ID = environment.read_text("OIDC_CLIENT_ID", "")
+OIDC_RP_CLIENT_SECRET = environment.read_secret("OIDC_CLIENT_SECRET")
+OIDC_RP_SIGN_ALGO = environment.read_choice("OIDC_ALGORITHM", default="RS256", choices=("RS256", "ES256"))
+OIDC_RP_SCOPES = " ".join(environment.read_names("OIDC_SCOPES", ["openid", "email", "profile"]))
+OIDC_GROUPS_CLAIM = environment.read_text("OIDC_GROUPS_CLAIM", "groups")
+# Groups of the provider, and the role that each gives.
+try:
+    OIDC_ROLES = [(theirs, Grant.parse(given)) for theirs, given in environment.read_pairs("OIDC_ROLES")]
+except ValueError as error:
+    raise ImproperlyConfigured(f"OIDC_ROLES must look like mods=moderator, leads=lead@1234: {error}.") from None
+# The provider asks for a second factor itself.
+OIDC_PASSES_SECOND_FACTOR = environment.read_flag("OIDC_PASSES_SECOND_FACTOR", default=False)
+OIDC_NAME = environment.read_text("OIDC_NAME", "single sign-on")
+if OIDC_ISSUER:
+    environment.check_url("OIDC_ISSUER", OIDC_ISSUER, schemes={"https", "http"})
+    if OIDC_ISSUER.startswith("http:") and not environment.is_loopback(urlsplit(OIDC_ISSUER).hostname or ""):
+        raise ImproperlyConfigured("OIDC_ISSUER must begin with https://.")
+    if not (OIDC_RP_CLIENT_ID and OIDC_RP_CLIENT_SECRET and OIDC_ROLES):
+        raise ImproperlyConfigured("OIDC_ISSUER needs OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_ROLES.")
+    AUTHENTICATION_BACKENDS.insert(1, "moderation.single_sign_on.Backend")
+
 # Failed sign-ins to one account from one address before that address has to pause, and for how long. Another address
 # is not affected, so nobody can lock a moderator out.
 SIGN_IN_ATTEMPTS = environment.read_int("SIGN_IN_ATTEMPTS", default=5, minimum=1)
@@ -357,6 +382,14 @@ CONFIRM_MINUTES = environment.read_int("CONFIRM_MINUTES", default=15, minimum=1)
 CONFIRM_ABOVE_MESSAGES = environment.read_int("CONFIRM_ABOVE_MESSAGES", default=10_000, minimum=0)
 # Name of this installation in authenticator apps.
 OTP_TOTP_ISSUER = "Chatstore" if PLAIN_HTTP else f"Chatstore {_base_host}"
+
+# Passkeys belong to a domain, which an address is not: on a development machine they work on http://localhost only.
+_passkey_host = "localhost" if PLAIN_HTTP else _base_host
+OTP_WEBAUTHN_RP_ID = _passkey_host
+OTP_WEBAUTHN_RP_NAME = OTP_TOTP_ISSUER
+OTP_WEBAUTHN_ALLOWED_ORIGINS = [f"{_base.scheme}://{_passkey_host}{f':{_base.port}' if _base.port else ''}"]
+# Only after the password.
+OTP_WEBAUTHN_ALLOW_PASSWORDLESS_LOGIN = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -401,6 +434,8 @@ LOGGING = {
             "()": "pythonjsonlogger.json.JsonFormatter",
             "format": "{asctime}{levelname}{name}{request_id}{message}",
             "style": "{",
+            # Django adds the request with its query, and Celery the arguments of a task.
+            "reserved_attrs": [*RESERVED_ATTRS, "request", "data"],
         },
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["request_id"]}},
@@ -410,8 +445,8 @@ LOGGING = {
         "cassandra": {"level": "CRITICAL"},
         # It logs each id that it makes.
         "django_guid": {"level": "WARNING"},
-        # It logs three lines for each sign-in, which the audit log records.
-        "axes": {"level": "WARNING"},
+        # It logs each failed sign-in, which the audit log records, with what was typed as the name: maybe a password.
+        "axes": {"level": "ERROR"},
     },
 }
 
@@ -487,6 +522,16 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = environment.read_text("MAIL_FROM", f"chatstore@{_base_host}")
 # File to which the nightly job appends the newest hash of the audit log; best on another machine.
 AUDIT_ANCHOR_PATH = environment.read_text("AUDIT_ANCHOR_PATH", "")
+# Days after which entries of the audit log are moved to signed archive files; 0: they are kept forever.
+AUDIT_RETENTION_DAYS = environment.read_int("AUDIT_RETENTION_DAYS", default=0, minimum=0)
+AUDIT_ARCHIVE_DIR = environment.read_text("AUDIT_ARCHIVE_DIR", "")
+AUDIT_ARCHIVE_KEY = environment.read_secret("AUDIT_ARCHIVE_KEY")
+if AUDIT_RETENTION_DAYS and not (AUDIT_ARCHIVE_DIR and len(AUDIT_ARCHIVE_KEY) >= 32):
+    raise ImproperlyConfigured(
+        "AUDIT_RETENTION_DAYS needs AUDIT_ARCHIVE_DIR and an AUDIT_ARCHIVE_KEY of at least 32 characters."
+    )
+if 0 < AUDIT_RETENTION_DAYS < 90:
+    raise ImproperlyConfigured("AUDIT_RETENTION_DAYS must be at least 90: purges of the last weeks refer to entries.")
 # Token that a scraper of /metrics sends as "Authorization: Bearer …"; without it only operators have access.
 METRICS_TOKEN = environment.read_secret("METRICS_TOKEN")
 

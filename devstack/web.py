@@ -13,6 +13,7 @@ from devstack.processes import Launch, path_of_log, read_last_lines
 # before the workers. A step that a worker did not finish continues at the next start.
 NAMES = ("web", "beat", "worker", "previews", "maintenance")
 WEB_END_SECONDS = 3
+ACCESS_LOG = '%(h)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s %(M)sms'
 # gunicorn accepts connections before its workers have loaded the project.
 ANSWER_SECONDS = 300
 
@@ -33,6 +34,8 @@ def list_launches(stack: Stack, *, host: str = "127.0.0.1") -> list[Launch]:
             # The control socket is in the home folder, where two stacks would share it.
             "--no-control-socket",
             "--access-logfile=-",
+            # As usual, but for the query and the referrer: what is searched for, and tokens, are not logged.
+            f"--access-logformat={ACCESS_LOG}",
         ],
         "worker": ["celery", "--app=chatstore", "worker", "--concurrency=2", "--loglevel=INFO"],
         # Previews go on while all other workers process purges.

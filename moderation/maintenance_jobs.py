@@ -6,6 +6,7 @@ from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.jobs.definitions import Job, register_jobs
+from moderation.operations.access.audit_archive import archive_entries
 from moderation.operations.access.audit_monitoring import check_audit_log, store_anchor
 from moderation.operations.erasure.execution import garbage_collect_erased
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
@@ -66,6 +67,14 @@ register_jobs(
         _("Store the newest hash of the audit log outside of the database"),
         Schedule("15 0 * * *", "UTC"),
         max_attempts=3,
+    ),
+    Job(
+        "audit_archive",
+        archive_entries,
+        _("Audit archive"),
+        _("Write old entries of the audit log to signed archive files"),
+        Schedule("30 8 * * *", "UTC"),
+        max_attempts=2,
     ),
 )
 

@@ -90,6 +90,17 @@ class Grant:
     guild_id: int | None = None
     channel_id: int | None = None
 
+    @classmethod
+    def parse(cls, text: str) -> Grant:
+        """Read `moderator`, for the whole installation, or `moderator@1234`, for a guild. Raises ValueError."""
+        name, _at, guild = text.partition("@")
+        role = Role(name)
+        if not guild:
+            return cls(role)
+        if role in INSTALLATION_ROLES:
+            raise ValueError(f"{name} can only be given for the whole installation")
+        return cls(role, guild_id=int(guild))
+
     @property
     def is_installation_wide(self) -> bool:
         """True if it is neither for a guild nor for a channel."""

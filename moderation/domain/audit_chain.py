@@ -18,6 +18,8 @@ from typing import Any
 VERSION = 1
 """Version of new links."""
 
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+
 FIRST = bytes(32)
 """Hash before the first entry."""
 
@@ -43,7 +45,7 @@ def as_canonical(entry: EntryContent) -> dict[str, Any]:
     """Return an entry as JSON values."""
     return {
         "id": str(entry.id),
-        "at": entry.at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "at": entry.at.astimezone(dt.UTC).strftime(_TIME),
         "actor": _as_text(entry.actor_id),
         "action": entry.action,
         "purge": _as_text(entry.purge_id),
@@ -54,6 +56,26 @@ def as_canonical(entry: EntryContent) -> dict[str, Any]:
         "ids": None if entry.ids_hash is None else entry.ids_hash.hex(),
         "request": entry.request_id,
     }
+
+
+def from_canonical(value: Mapping[str, Any]) -> EntryContent:
+    """Return the entry that `as_canonical` described. Raises `ValueError` for anything else."""
+    try:
+        return EntryContent(
+            id=int(value["id"]),
+            at=dt.datetime.strptime(value["at"], _TIME).replace(tzinfo=dt.UTC),
+            actor_id=_as_number(value["actor"]),
+            action=value["action"],
+            purge_id=_as_number(value["purge"]),
+            channel_id=_as_number(value["channel"]),
+            guild_id=_as_number(value["guild"]),
+            chat_user_id=_as_number(value["chat_user"]),
+            details=value["details"],
+            ids_hash=None if value["ids"] is None else bytes.fromhex(value["ids"]),
+            request_id=value["request"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError("not an entry of the audit log") from error
 
 
 def link_hash(entry: EntryContent, *, position: int, previous: bytes, version: int = VERSION) -> bytes:
@@ -67,3 +89,7 @@ def link_hash(entry: EntryContent, *, position: int, previous: bytes, version: i
 
 def _as_text(number: int | None) -> str | None:
     return None if number is None else str(number)
+
+
+def _as_number(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -3,6 +3,7 @@
 from moderation.models.audit import AuditEntry, AuditLink, UnlinkedEntry
 from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
+from moderation.models.identities import StaffIdentity
 from moderation.models.invitations import Invitation
 from moderation.models.notes import Note
 from moderation.models.pinned_channels import PinnedChannel
@@ -32,6 +33,7 @@ __all__ = [
     "RaidSettings",
     "SavedFilter",
     "ScanPart",
+    "StaffIdentity",
     "StaffSession",
     "Step",
     "Undo",

@@ -12,6 +12,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Now
 
 from chatstore.domain.buckets import BucketKey
@@ -99,6 +100,8 @@ class Purge(models.Model):
                 fields=("wakeup_expires_at",), condition=Q(wakeup_expires_at__isnull=False), name="purge_that_waits"
             ),
             models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
+            # Of purges that are being scanned, matched nothing, or whose manifest was pruned.
+            GinIndex(KeyTransform("channels", "selection"), name="purge_by_selected_channel"),
             models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
             GinIndex(fields=("guild_ids",), name="purge_by_guilds"),
             models.Index(

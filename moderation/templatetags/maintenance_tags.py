@@ -41,6 +41,7 @@ _SEVERITIES: dict[Severity, tuple[str, str | Promise]] = {
 
 _COUNTS: dict[str, Callable[[int], str]] = {
     "already up to date": lambda n: ngettext("%(count)s already up to date", "%(count)s already up to date", n),
+    "archived": lambda n: ngettext("%(count)s archived", "%(count)s archived", n),
     "buckets": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
     "buckets measured": lambda n: ngettext("%(count)s bucket measured", "%(count)s buckets measured", n),
     "channels": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
@@ -66,6 +67,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "nodes repaired": lambda n: ngettext("%(count)s node repaired", "%(count)s nodes repaired", n),
     "ranges": lambda n: ngettext("%(count)s range", "%(count)s ranges", n),
     "read": lambda n: ngettext("%(count)s read", "%(count)s read", n),
+    "removable": lambda n: ngettext("%(count)s can be deleted", "%(count)s can be deleted", n),
     "replicas": lambda n: ngettext("%(count)s replica", "%(count)s replicas", n),
     "statements": lambda n: ngettext("%(count)s statement", "%(count)s statements", n),
     "tables": lambda n: ngettext("%(count)s table", "%(count)s tables", n),
@@ -77,6 +79,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
 _RESULT_NAMES: dict[str, Promise] = {
     "afterwards": gettext_lazy("Afterwards"),
     "already up to date": gettext_lazy("Already up to date"),
+    "archived": pgettext_lazy("result of a run", "Archived"),
     "buckets": gettext_lazy("Buckets"),
     "buckets measured": gettext_lazy("Buckets measured"),
     "buckets with deletes": gettext_lazy("Buckets with deletes"),
@@ -103,6 +106,7 @@ _RESULT_NAMES: dict[str, Promise] = {
     "ranges": gettext_lazy("Ranges"),
     "read": pgettext_lazy("result of a run", "Read"),
     "repaired by an earlier attempt": gettext_lazy("Repaired by an earlier attempt"),
+    "removable": gettext_lazy("Can be deleted"),
     "replicas": gettext_lazy("Replicas"),
     "replicas are": gettext_lazy("State of the replicas"),
     "rewrite": gettext_lazy("Rewrite"),

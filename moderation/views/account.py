@@ -19,6 +19,13 @@ from chatstore.client_address import client_address
 from chatstore.confirmation import note_confirmation, require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.models.users import User
+from moderation.operations.access.passkeys import (
+    add_passkey,
+    are_available,
+    ask_for_new,
+    list_passkeys,
+    remove_passkey,
+)
 from moderation.operations.access.second_factors import (
     CHANGE_ACCOUNTS,
     count_recovery_codes,
@@ -74,6 +81,36 @@ def second_factor_remove(request: HttpRequest) -> HttpResponse:
         count_failure(request, own)
         return _show(request, remove_error=error.text)
     mark_unneeded(request)
+    return redirect("account")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def passkey_add(request: HttpRequest) -> HttpResponse:
+    """Add a passkey beside the authenticator app; takes a recent confirmation."""
+    own = actor_of(request)
+    if not has_second_factor(own) or not are_available(request):
+        return redirect("account")
+    require_confirmation(request)
+    context: dict[str, Any] = {"name": request.POST.get("name", "")}
+    if request.method == "POST":
+        try:
+            answer, address = request.POST.get("passkey", ""), client_address(request)
+            add_passkey(request, own, answer, name=context["name"], address=address)
+        except BadInput as error:
+            context["error_message"] = error.text
+        else:
+            return redirect("account")
+    context["options"] = ask_for_new(request, own)
+    return render(
+        request, "moderation/account/passkey.html", context, status=400 if "error_message" in context else 200
+    )
+
+
+@require_POST
+def passkey_remove(request: HttpRequest, passkey_id: int) -> HttpResponse:
+    """Remove a passkey; takes a recent confirmation."""
+    require_confirmation(request)
+    remove_passkey(actor_of(request), passkey_id, address=client_address(request))
     return redirect("account")
 
 
@@ -150,6 +187,8 @@ def _show(request: HttpRequest, **errors: str) -> HttpResponse:
     context: dict[str, Any] = {
         "device": second_factor_of(own),
         "codes_left": count_recovery_codes(own),
+        "passkeys": list_passkeys(own),
+        "may_add_passkey": are_available(request),
         "is_enforced": must_have_second_factor(own),
         "sessions": [(session, describe_user_agent(session.user_agent)) for session in sessions],
         **errors,

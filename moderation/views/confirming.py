@@ -8,22 +8,26 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import authenticate
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 
-from chatstore.client_address import client_address
 from chatstore.confirmation import note_confirmation
 from chatstore.domain.errors import ConfirmationNeeded
 from chatstore.models.users import User
-from moderation.operations.access.second_factors import has_second_factor, verify_code
+from moderation.operations.access.passkeys import ask_for_one
+from moderation.operations.access.second_factors import has_second_factor
 from moderation.sign_in_stages import count_failure, may_attempt
 from moderation.views.polling import request_reload
-from moderation.views.session import actor_of, too_many_attempts
+from moderation.views.session import actor_of, passes_second_factor, too_many_attempts
 
 FIELD = "confirm_secret"
 """Field of the page: a password, or a code of the second factor."""
+
+
+_THEN = "confirm_then"
+"""Field that says that a page is to be shown afterwards, because nothing was posted."""
 
 
 class ConfirmIdentity:
@@ -49,7 +53,7 @@ class ConfirmIdentity:
         if not _is_right(request, account, request.POST[FIELD]):
             return _show(request, error_message=gettext("This is not right. Try again."))
         note_confirmation(request)
-        return None
+        return redirect(request.get_full_path()) if _THEN in request.POST else None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Show the page where a confirmation is needed."""
@@ -58,7 +62,7 @@ class ConfirmIdentity:
 
 def _is_right(request: HttpRequest, account: User, typed: str) -> bool:
     if has_second_factor(account):
-        is_right = verify_code(account, typed, address=client_address(request))
+        is_right = passes_second_factor(request, account, typed)
         if not is_right:
             count_failure(request, account)
         return is_right
@@ -73,11 +77,20 @@ def _show(request: HttpRequest, *, error_message: str = "") -> HttpResponse:
         (name, value)
         for name, values in request.POST.lists()
         for value in values
-        if name not in {FIELD, "csrfmiddlewaretoken"}
+        # A page contains no password, not even in a hidden field: they have to be entered again.
+        if name not in {FIELD, "passkey", "csrfmiddlewaretoken"} and "password" not in name
     ]
+    if request.method == "GET":
+        kept = [(_THEN, "page")]
+    account = actor_of(request)
+    takes_code = has_second_factor(account)
     context = {
         "kept": kept,
-        "takes_code": has_second_factor(actor_of(request)),
+        # Such an account signs in at the identity provider again.
+        "has_nothing": not takes_code and not account.has_usable_password(),
+        "has_kept": request.method != "GET" and not any("password" in name for name in request.POST),
+        "takes_code": takes_code,
+        "passkey_options": ask_for_one(request, account) if takes_code else "",
         "minutes": settings.CONFIRM_MINUTES,
         "back": _page_before(request),
         "error_message": error_message,

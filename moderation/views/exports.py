@@ -53,7 +53,7 @@ def defuse(cell: Cell) -> Cell:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
-def attach(content: Iterator[str], content_type: str, name: str) -> StreamingHttpResponse:
+def attach(content: Iterator[str] | Iterator[bytes], content_type: str, name: str) -> StreamingHttpResponse:
     """Return a file to download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(content, content_type=content_type, headers=headers)

@@ -19,6 +19,7 @@ from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, 
 from chatstore.operations.monitoring.console import Actor, findings_for
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
+from moderation.operations.access.audit_archive import AUDIT_RETENTION
 from moderation.operations.access.audit_monitoring import CHANGEABLE_AUDIT_LOG, UNLINKED_ENTRIES
 from moderation.operations.access.maintenance_acts import acknowledge_finding
 from moderation.operations.purging.stuck_check import STUCK_PURGE
@@ -76,7 +77,9 @@ def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noq
             return reverse("maintenance"), gettext("Open maintenance")
         if kind == RAID:
             return _link_of_raid(int(subject), user)
-        if kind in (UNLINKED_ENTRIES, CHANGEABLE_AUDIT_LOG) and user.has_perm("moderation.view_auditentry"):
+        if kind in (UNLINKED_ENTRIES, CHANGEABLE_AUDIT_LOG, AUDIT_RETENTION) and user.has_perm(
+            "moderation.view_auditentry"
+        ):
             return reverse("audit"), gettext("Open audit log")
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]

@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.urls import reverse
+
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
 from moderation.models import Erasure, Purge
 from moderation.operations.access.visibility import Actor, may_over, name_of
@@ -18,6 +20,7 @@ from moderation.operations.erasure.requests import (
     open_request,
 )
 from moderation.operations.holds import hold_over_purge
+from moderation.operations.preview.evidence import may_export_evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class ErasureView:
     request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
     last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. deleted: messages
     that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
+    evidence_url: where to export evidence while there is content; "" if the viewer may not.
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
 
@@ -41,6 +45,7 @@ class ErasureView:
     erasure: Erasure | None = None
     deleted: int = 0
     also_kept: Sequence[tuple[str, int]] = ()
+    evidence_url: str = ""
     next_run_at: dt.datetime | None = None
 
     @property
@@ -90,4 +95,5 @@ def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -
         else None,
         deleted=deleted() if has_right else 0,
         also_kept=list(request.also_kept.items()) if request else (),
+        evidence_url=reverse("purge_evidence", args=[purge.pk]) if may_export_evidence(user, purge) else "",
     )

@@ -13,6 +13,7 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor
+from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import FINAL_PURGES
 from moderation.operations.steps.totals import PurgeTotals
@@ -36,8 +37,8 @@ class Receipt:
 
     places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes, which
     add up to the manifest; those without messages are left out. kept: messages kept in the same periods; None: not
-    counted. plan: how messages were to be deleted, as sentences. audit_url: "" if the viewer may not read the audit
-    log.
+    counted. plan: how messages were to be deleted, as sentences. audit_url, evidence_url: "" if the viewer may not read
+    the audit log.
     """
 
     places: Sequence[tuple[Channel, str]]
@@ -50,6 +51,7 @@ class Receipt:
     plan: Sequence[str]
     max_tombstones: int
     audit_url: str
+    evidence_url: str
 
 
 def describe_receipt(
@@ -58,6 +60,7 @@ def describe_receipt(
     """Return the receipt; None before the purge has ended. channels: those that the viewer may see."""
     if purge.confirmed_at is None or purge.state not in FINAL_PURGES:
         return None
+    may_audit = user.has_perm(VIEW_AUDIT)
     known = {channel.pk: channel for channel in channels}
     places = [
         (known[one.channel_id], bucket_days(one.first_bucket)[0].isoformat())
@@ -74,7 +77,8 @@ def describe_receipt(
         lines=_list_outcomes(totals),
         plan=describe_plan(manifest.strategies),
         max_tombstones=manifest.max_tombstones,
-        audit_url=_audit_url(purge) if user.is_staff and user.has_perm("moderation.view_auditentry") else "",
+        audit_url=f"{reverse('audit')}?purge={purge.pk}" if may_audit else "",
+        evidence_url=reverse("purge_evidence", args=[purge.pk]) if may_audit else "",
     )
 
 
@@ -87,7 +91,3 @@ def _list_outcomes(totals: PurgeTotals) -> list[ReceiptLine]:
         ReceiptLine(gettext("Not deleted"), totals.left),
     ]
     return [line for line in lines if line.count or line is lines[0]]
-
-
-def _audit_url(purge: Purge) -> str:
-    return f"{reverse('admin:moderation_auditentry_changelist')}?q={purge.pk}"

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods
 from chatstore.client_address import client_address
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.models.users import User
+from moderation.operations.access.passkeys import ask_for_one, verify_passkey
 from moderation.operations.access.second_factors import (
     add_second_factor,
     has_second_factor,
@@ -54,6 +55,10 @@ class SignIn(LoginView):
         if request.headers.get("HX-Request"):
             return request_reload(HttpResponse(status=204))
         return super().get(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the context, with the name of the identity provider if there is one."""
+        return super().get_context_data(**kwargs, single_sign_on_name=settings.OIDC_ISSUER and settings.OIDC_NAME)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Sign in, or go on to the second stage."""
@@ -93,10 +98,13 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         if not may_attempt(request, account):
             return too_many_attempts(request)
-        if verify_code(account, request.POST.get("code", ""), address=client_address(request)):
+        if passes_second_factor(request, account, request.POST.get("code", "")):
             return redirect(complete_sign_in(request, account))
         count_failure(request, account)
         context["error_message"] = gettext("This code is not valid. Wait for the next one and try again.")
+        if "passkey" in request.POST:
+            context["error_message"] = gettext("This passkey was not accepted. Try again, or enter a code.")
+    context["passkey_options"] = ask_for_one(request, account)
     return render(request, "moderation/account/sign_in_code.html", context)
 
 
@@ -138,6 +146,14 @@ def set_up(request: HttpRequest, account: User) -> tuple[list[str] | None, dict[
         "error_message": error_message,
     }
     return None, context
+
+
+def passes_second_factor(request: HttpRequest, account: User, code: str) -> bool:
+    """Return whether the request has an answer of one of the account's passkeys, or else the right code."""
+    address = client_address(request)
+    if "passkey" in request.POST:
+        return verify_passkey(request, account, request.POST["passkey"], address=address)
+    return verify_code(account, code, address=address)
 
 
 def _leave_stage(request: HttpRequest, account: User | None, other: str) -> HttpResponse:

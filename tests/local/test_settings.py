@@ -57,6 +57,14 @@ def read_settings(expression: str, **environ: str) -> "subprocess.CompletedProce
         ("PURGE_LEASE_RENEW_SECONDS", "20"),
         ("PAGE_DEADLINE_SECONDS", "0"),
         ("SECRET_KEY_FILE", "/nowhere/key"),
+        ("AUDIT_RETENTION_DAYS", "365"),
+        ("OIDC_ISSUER", "https://id.example"),
+        ("OIDC_ISSUER", "http://id.example"),
+        ("OIDC_ISSUER", "id.example"),
+        ("OIDC_ROLES", "chat-mods"),
+        ("OIDC_ROLES", "chat-mods=captain"),
+        ("OIDC_ROLES", "chat-mods=operator@7"),
+        ("OIDC_ALGORITHM", "none"),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_name(name: str, value: str) -> None:
@@ -100,6 +108,26 @@ def test_a_secret_is_read_from_a_file_but_not_from_two_sources(tmp_path: Path) -
     assert read_settings("s.SECRET_KEY", **environ, SECRET_KEY_FILE=str(file)).stdout == "kept in a file\n"
     both = read_settings("1", **EXTERNAL, SECRET_KEY_FILE=str(file))
     assert "Set SECRET_KEY or SECRET_KEY_FILE, not both." in both.stderr
+
+
+def test_single_sign_on_and_retention_are_off_unless_all_they_need_is_set(tmp_path: Path) -> None:
+    code = (
+        "[(a, b.role.value, b.guild_id) for a, b in s.OIDC_ROLES], s.AUTHENTICATION_BACKENDS[1], s.AUDIT_RETENTION_DAYS"
+    )
+    assert read_settings(code).stdout == "[] moderation.sign_in.PasswordBackend 0\n"
+    named = {
+        "OIDC_ISSUER": "https://id.example/realm",
+        "OIDC_CLIENT_ID": "chatstore",
+        "OIDC_CLIENT_SECRET": "a secret",
+        "OIDC_ROLES": "cn=mods=moderator, leads=lead@7",
+        "AUDIT_RETENTION_DAYS": "365",
+        "AUDIT_ARCHIVE_DIR": str(tmp_path),
+        "AUDIT_ARCHIVE_KEY": "k" * 32,
+    }
+    roles = "[('cn=mods', 'moderator', None), ('leads', 'lead', 7)]"
+    assert read_settings(code, **named).stdout == f"{roles} moderation.single_sign_on.Backend 365\n"
+    for name, value in (("AUDIT_ARCHIVE_KEY", "k" * 31), ("AUDIT_RETENTION_DAYS", "30"), ("OIDC_ROLES", "")):
+        assert read_settings("1", **{**named, name: value}).returncode == 1
 
 
 def test_no_port_is_in_the_ephemeral_range() -> None:

@@ -82,12 +82,17 @@ admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404 404 404 404
 sign-in/ GET sign-in/ 200 302 302 302 302 302 302 302
 sign-in/code/ GET sign-in/code/ 302 302 302 302 302 302 302 302
 sign-in/set-up/ GET sign-in/set-up/ 302 302 302 302 302 302 302 302
+sign-in/sso/ GET sign-in/sso/ 404 404 404 404 404 404 404 404
+sign-in/sso/callback/ GET sign-in/sso/callback/ 404 404 404 404 404 404 404 404
 sign-out/ GET sign-out/ 405 405 405 405 405 405 405 405
 sign-out/ POST sign-out/ 302 302 302 302 302 302 302 302
 account/ GET account/ 302 200 200 200 200 200 200 200
 account/second-factor/ GET account/second-factor/ 302 200 200 200 200 200 200 200
 account/second-factor/ POST account/second-factor/ 302 400 400 400 400 400 400 400
 account/second-factor/remove/ POST account/second-factor/remove/ 302 400 400 400 400 400 400 400
+account/passkeys/add/ GET account/passkeys/add/ 302 302 302 302 302 302 302 302
+account/passkeys/add/ POST account/passkeys/add/ 302 302 302 302 302 302 302 302
+account/passkeys/<int:passkey_id>/remove/ POST account/passkeys/0/remove/ 302 404 404 404 404 404 404 404
 account/recovery-codes/ POST account/recovery-codes/ 302 400 400 400 400 400 400 400
 account/password/ GET account/password/ 302 200 200 200 200 200 200 200
 account/password/ POST account/password/ 302 400 400 400 400 400 400 400
@@ -132,6 +137,7 @@ purges/<snowflake:purge_id>/ GET purges/{purge}/ 302 403 404 200 200 200 200 200
 purges/<snowflake:purge_id>/live/ GET purges/{purge}/live/ 302 403 404 200 200 200 200 200
 purges/<snowflake:purge_id>/panel/ GET purges/{purge}/panel/ 302 403 404 200 200 200 200 200
 purges/<snowflake:purge_id>/messages/ GET purges/{purge}/messages/ 302 403 404 200 200 200 200 200
+purges/<snowflake:purge_id>/evidence.zip GET purges/{purge}/evidence.zip 302 403 403 403 400 400 403 400
 purges/<snowflake:purge_id>/discard/ POST purges/1/discard/ 302 403 404 404 404 403 403 404
 purges/<snowflake:purge_id>/exclude/ POST purges/{purge}/exclude/ 302 403 404 400 400 403 403 400
 purges/<snowflake:purge_id>/include/ POST purges/{purge}/include/ 302 403 404 400 400 403 403 400
@@ -217,6 +223,7 @@ account `command-line`, which nobody can sign in to. For absent and nothing see 
 
 UNOWNED_COMMANDS = frozenset(
     {
+        "audit_archive",
         "audit_verify",
         "chatter",
         "demo_accounts",

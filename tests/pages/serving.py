@@ -20,6 +20,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from chatstore.models.users import User
+from devstack.web import ACCESS_LOG
 from moderation.management.demo_accounts import CAST, set_roles
 from tests.brokers import broker_for
 from tests.waiting import LIMIT_SECONDS
@@ -57,6 +58,7 @@ def serve(logs: Path) -> Iterator[Site]:
     # The monitor is off: it would find and show what tests leave behind on purpose.
     environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "MONITOR_INTERVAL_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
+    web += ["--access-logfile=-", f"--access-logformat={ACCESS_LOG}"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,previews,maintenance"]
     worker += ["--hostname", f"pages-{port}@%h", "--loglevel", "info"]
     children = [

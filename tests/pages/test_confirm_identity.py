@@ -187,6 +187,35 @@ def test_inviting_takes_it(ada: User, sign_in_earlier: SignIn) -> None:
     assert User.objects.filter(username=name).exists()
 
 
+def test_setting_the_password_of_another_takes_it_before_anything_is_entered(
+    ada: User, mona: User, sign_in_earlier: SignIn
+) -> None:
+    client, path = sign_in_earlier(ada), f"/admin/auth/user/{mona.pk}/password/"
+    before = mona.password
+    new = {"usable_password": "true", "password1": "a horse of 71", "password2": "a horse of 71"}
+    asked = client.post(path, new)
+    assert asks(asked)
+    assert "a horse" not in asked.content.decode()
+    assert kept_fields(asked) == {}
+    asked = client.get(path)
+    assert asks(asked)
+    shown = confirm_by(client, path, asked, PASSWORD)
+    assert (shown.status_code, shown.headers["Location"]) == (302, path)
+    assert User.objects.get(pk=mona.pk).password == before
+    assert client.get(path).status_code == 200
+    assert client.post(path, new).status_code == 302
+    assert User.objects.get(pk=mona.pk).check_password("a horse of 71")
+    entry = AuditEntry.objects.get(action="password_set", actor=ada)
+    assert (entry.details["name"], entry.details["fields"]) == (mona.username, ["password"])
+    assert "horse" not in str(entry.details)
+
+
+def test_who_may_not_set_the_password_is_not_asked(lena: User, mona: User, sign_in_earlier: SignIn) -> None:
+    refused = sign_in_earlier(lena).get(f"/admin/auth/user/{mona.pk}/password/")
+    assert refused.status_code == 403
+    assert not asks(refused)
+
+
 def test_changing_a_name_takes_none(ada: User, mona: User, sign_in_earlier: SignIn) -> None:
     posted = {"username": mona.username, "is_active": "on", "last_name": "Lisa"}
     assert sign_in_earlier(ada).post(f"/admin/auth/user/{mona.pk}/change/", posted).status_code == 302

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import secrets
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -124,6 +126,14 @@ def world() -> World:
     return World(here, there, direct, gus)
 
 
+def text_of(body: bytes) -> str:
+    """Return the text of a page, of an archive that of all its files."""
+    if not body.startswith(b"PK"):
+        return body.decode()
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
 @pytest.fixture(scope="module")
 def pages(world: World) -> list[tuple[str, str]]:
     """Return (URL, page) of every page that the moderator can read, and of the forms."""
@@ -135,7 +145,7 @@ def pages(world: World) -> list[tuple[str, str]]:
             path = "/" if url == "-" else "/" + url.format(**world.here.names)
             response = client.get(path)
             body = response.getvalue() if response.streaming else response.content
-            pages.append((path, body.decode()))
+            pages.append((path, text_of(body)))
     for query in (world.there.word, world.direct.word, world.there.channel.guild_id, f"victor{world.here.author}"):
         paths = (f"/find/?q={query}", f"/find/suggestions/?q={query}")
         # Pages repeat what was searched for.

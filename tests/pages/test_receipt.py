@@ -83,10 +83,10 @@ def test_only_those_who_may_read_the_audit_log_get_a_link_to_it(
 ) -> None:
     purge = run_to_end(confirm(previewed.moderator, previewed.purge))
     ada = make_user("ada", group="admins")
-    link = f'href="/admin/moderation/auditentry/?q={purge.pk}"'
+    link = f'href="/audit/?purge={purge.pk}"'
     assert link in receipt_of(sign_in(ada), purge.pk)
     assert (link in receipt_of(sign_in(mona), purge.pk)) == mona.has_perm("moderation.view_auditentry")
-    entries = sign_in(ada).get(f"/admin/moderation/auditentry/?q={purge.pk}").content.decode()
+    entries = sign_in(ada).get(f"/audit/?purge={purge.pk}").content.decode()
     assert "Purge confirmed" in entries
 
 

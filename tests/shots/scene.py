@@ -19,6 +19,7 @@ from moderation.domain.filters import All, Author, Content, Has, Not
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
+from moderation.management.demo_accounts import CAST
 from moderation.models import Purge
 from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import approve_erasure, request_erasure
@@ -87,7 +88,7 @@ class Scene:
 def arrange_scene(folder: Path) -> Scene:
     """Import the channels and bring each purge to its state. Takes about 30 seconds."""
     until = dt.datetime.now(dt.UTC)
-    accounts = {name: create_account(name) for name in ("mona", "lena", "otto", "ada", "tess")}
+    accounts = {name: create_account(name) for name in CAST}
     mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
     sample, emptied, held, undone_channel = (
         # One second apart, because message ids are unique across channels.

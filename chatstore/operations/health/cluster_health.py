@@ -23,6 +23,7 @@ from chatstore.models import Channel
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import STALE_AFTER, health_limits
 from chatstore.operations.ledger.delete_log import uncovered_by_channel
+from chatstore.operations.ledger.summaries import channels_with_uncovered
 from chatstore.operations.repair_status.repair_clock import covered_until, read_clocks
 from chatstore.operations.repair_status.rounds import read_round
 from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
@@ -234,7 +235,8 @@ def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
 
 def _read_uncovered(clock: RepairClock, user: AbstractUser | AnonymousUser | None) -> list[UncoveredChannel]:
     since = None if clock.began_at is None else covered_until(clock.began_at)
-    found = uncovered_by_channel(since, MAX_UNCOVERED_CHANNELS)
+    # The monitor counts those of all channels each minute; these few are counted now.
+    found = uncovered_by_channel(since, channels_with_uncovered(limit=MAX_UNCOVERED_CHANNELS))
     channels = _name_channels(user, {channel_id for channel_id, *_ in found})
     return [
         UncoveredChannel(channel_id, channels.get(channel_id), deletes, buckets)

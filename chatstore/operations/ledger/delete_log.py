@@ -100,15 +100,16 @@ def mark_reconciled(channel_id: int, bucket: int, *, began_at: dt.datetime) -> N
     rows.filter(last_at__lte=began_at).update(is_reconciled=True)
 
 
-def uncovered_by_channel(since: dt.datetime | None, limit: int) -> Sequence[tuple[int, int, int]]:
-    """Return (channel, deletes, buckets) of deletes that no repair covers, most deletes first.
+def uncovered_by_channel(since: dt.datetime | None, channel_ids: Collection[int]) -> Sequence[tuple[int, int, int]]:
+    """Return (channel, deletes, buckets) of deletes in some channels that no repair covers, most deletes first.
 
     since: start of the last repair that covers everything; None: there was none. The hour in which a repair
     began counts in full.
     """
-    rows = BucketDeletes.objects.all() if since is None else BucketDeletes.objects.filter(last_at__gte=since)
+    rows = BucketDeletes.objects.filter(channel_id__in=channel_ids)
+    rows = rows if since is None else rows.filter(last_at__gte=since)
     found = rows.values("channel_id").annotate(number=Sum("deletes"), buckets=Count("bucket", distinct=True))
-    return list(found.order_by("-number", "channel_id").values_list("channel_id", "number", "buckets")[:limit])
+    return list(found.order_by("-number", "channel_id").values_list("channel_id", "number", "buckets"))
 
 
 def prune_deletes(covered_since: dt.datetime) -> int:

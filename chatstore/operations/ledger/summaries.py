@@ -58,6 +58,12 @@ def note_purge(purge_id: int, ended_at: Mapping[int, dt.datetime]) -> None:
         mark_due(ended_at)
 
 
+def channels_with_uncovered(*, limit: int) -> list[int]:
+    """Return the channels with most deletes that no repair covers, as counted last, by the index of the table."""
+    summaries = ChannelSummary.objects.alias(key=Coalesce("uncovered_deletes", UNKNOWN_FIRST)).filter(key__gt=0)
+    return list(summaries.order_by("-key", "-channel_id").values_list("channel_id", flat=True)[:limit])
+
+
 def count_uncovered(since: dt.datetime | None) -> None:
     """Count the deletes of every channel that no repair covers; only rows whose number has changed are written.
 

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.management.inert import InertCommand
+from moderation.operations.access.audit_archive import ArchiveVerification, verify_archives
 from moderation.operations.access.audit_chain import MAX_COUNTED, Anchor, Verification, verify_chain
 from moderation.operations.access.audit_monitoring import may_change_audit_log
 
@@ -18,6 +21,7 @@ class Command(InertCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--after", type=int, default=0, metavar="POSITION", help="trust the chain up to there")
+        parser.add_argument("--archives", metavar="DIR", help="verify the archives of the retention in a folder too")
         parser.add_argument("--anchor", metavar="FILE", help="compare with the hashes that AUDIT_ANCHOR_PATH received")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -25,11 +29,14 @@ class Command(InertCommand):
             anchors = _read_anchors(Path(options["anchor"])) if options["anchor"] else []
         except (OSError, ValueError) as error:
             raise CommandError(str(error), returncode=2) from None
+        archives = _verify_archives(options, anchors) if options["archives"] else None
         result = verify_chain(after=options["after"], anchors=anchors)
-        self.stdout.write("\n".join(_describe(result, anchors)))
+        if archives is not None:
+            self.stdout.write("\n".join(_describe_archives(archives)))
+        self.stdout.write("\n".join(_describe(result, anchors, has_archives=archives is not None)))
         if may_change_audit_log():
             self.stderr.write("warning: the application's role in Postgres may change the audit log")
-        if result.problems:
+        if result.problems or (archives is not None and archives.problems):
             sys.exit(1)
 
 
@@ -37,8 +44,29 @@ def _read_anchors(path: Path) -> list[Anchor]:
     return [Anchor.from_json(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _describe(result: Verification, anchors: list[Anchor]) -> list[str]:
+def _verify_archives(options: dict[str, Any], anchors: list[Anchor]) -> ArchiveVerification:
+    if not settings.AUDIT_ARCHIVE_KEY:
+        raise CommandError("AUDIT_ARCHIVE_KEY is needed to verify archives.", returncode=2)
+    try:
+        return verify_archives(
+            Path(options["archives"]),
+            key=settings.AUDIT_ARCHIVE_KEY.encode(),
+            after=options["after"],
+            anchors=anchors,
+        )
+    except StoreUnavailable as error:
+        raise CommandError(str(error), returncode=2) from None
+
+
+def _describe_archives(archives: ArchiveVerification) -> list[str]:
+    lines = [f"archives   {archives.files:,} files with {archives.entries:,} entries verified"]
+    return [*lines, *(f"problem    {problem}" for problem in archives.problems)]
+
+
+def _describe(result: Verification, anchors: list[Anchor], *, has_archives: bool) -> list[str]:
     lines = [f"verified   {result.verified:,} entries"]
+    if result.archived and not has_archives:
+        lines.append(f"archived   positions up to {result.archived:,}, not verified here: use --archives")
     if result.newest:
         lines.append(f"newest     position {result.newest.position:,}, hash {result.newest.hash}")
     if anchors:

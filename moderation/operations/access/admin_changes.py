@@ -26,7 +26,10 @@ def record_admin_change(request: HttpRequest, change: str, obj: Model, message: 
         return
     details: dict[str, Any] = {"name": str(obj), "id": str(obj.pk), "fields": _fields_of(message)}
     details |= {name: getattr(obj, name) for name in _VALUES[subject]}
-    record_action(f"{subject}_{change}", actor=request.user, details=details)
+    # Django describes it as a change of this one field.
+    is_password = subject == "account" and details["fields"] == ["password"]
+    action = "password_set" if is_password else f"{subject}_{change}"
+    record_action(action, actor=request.user, details=details)
 
 
 def _fields_of(message: Any) -> list[str]:

@@ -4,6 +4,9 @@ Actions insert entries without a link and never wait for each other. One linker 
 batches, in the order in which it finds them. A trigger stores the id of every entry as an `UnlinkedEntry` in the
 transaction of the entry, and the linker deletes this row only in the transaction that inserts the link. So each
 committed entry is linked exactly once, however late its transaction commits, and wherever the linker is killed.
+
+The first links may have been archived and deleted with their entries (`audit_archive`). Then the chain in the database
+begins after the last of them, whose link remains.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ BATCH = 1_000
 
 LINK_SECONDS = 5.0
 """Time after which the linker leaves the rest to the next poll."""
+
+ENTRIES_ARCHIVED = "entries_archived"
+"""Action that records up to which position entries were archived and deleted."""
 
 MAX_COUNTED = 10_000
 """Number of unlinked entries from which on they are not counted."""
@@ -65,9 +71,13 @@ class Anchor:
 
 @dataclass(slots=True)
 class Verification:
-    """Result of a verification. problems: English sentences; the first one names the first wrong entry of the chain."""
+    """Result of a verification. problems: English sentences; the first one names the first wrong entry of the chain.
+
+    archived: the position up to which entries were archived and deleted, whose hash is trusted here.
+    """
 
     verified: int = 0
+    archived: int = 0
     newest: Anchor | None = None
     tail: Tail = field(default_factory=lambda: Tail(0, None))
     problems: list[str] = field(default_factory=list)
@@ -121,13 +131,14 @@ def _next_entries() -> list[EntryContent]:
     while ids := list(
         UnlinkedEntry.objects.filter(entry_id__gt=after).order_by("entry_id").values_list("entry_id", flat=True)[:BATCH]
     ):
-        if entries := _contents(ids):
+        if entries := entry_contents(ids):
             return entries
         after = ids[-1]
     return []
 
 
-def _contents(ids: Iterable[int]) -> list[EntryContent]:
+def entry_contents(ids: Iterable[int]) -> list[EntryContent]:
+    """Return what the hashes are made of, for those of the entries that exist."""
     # Postgres hashes the ids: those of one entry may take megabytes.
     ids_hash = Func(F("ids"), function="sha256", output_field=BinaryField(null=True))
     rows = AuditEntry.objects.filter(pk__in=ids).annotate(ids_hash=ids_hash).order_by("pk")
@@ -153,23 +164,43 @@ def unlinked_tail() -> Tail:
     return Tail(rows[:MAX_COUNTED].count(), decode_row_id(oldest).time)
 
 
+def archived_end() -> Anchor | None:
+    """Return the end of what was archived and deleted, as the newest entry about it records it; None without any."""
+    details = AuditEntry.objects.filter(action=ENTRIES_ARCHIVED).order_by("-id").values_list("details", flat=True)
+    newest = details.first()
+    return None if newest is None else Anchor(int(newest["last"]), str(newest["hash"]))
+
+
 def verify_chain(*, after: int = 0, anchors: Iterable[Anchor] = ()) -> Verification:
     """Verify the links after a position, which is trusted, with their entries; find entries outside of the chain.
 
     Reads a batch at a time. Stops at the first wrong link, since all that follow depend on it.
     """
     result = Verification()
-    for problem in _walk(after, result):
+    archived = archived_end()
+    if archived is not None:
+        result.archived = archived.position
+        result.problems += _check_archived_end(archived)
+    for problem in walk_chain(max(after, result.archived), result):
         result.problems.append(problem)
         break
-    result.problems += _compare_anchors(anchors)
+    # Older ones are compared with the archives.
+    result.problems += _compare_anchors(one for one in anchors if one.position >= result.archived)
     result.problems += _find_outside()
     result.tail = unlinked_tail()
     return result
 
 
-def _walk(after: int, result: Verification) -> Iterator[str]:
-    """Yield what is wrong; count what is right."""
+def _check_archived_end(archived: Anchor) -> Iterator[str]:
+    stored = AuditLink.objects.filter(pk=archived.position).values_list("hash", flat=True).first()
+    if stored is not None and bytes(stored).hex() != archived.hash:
+        yield f"Position {archived.position} has another hash than the entry about the archive."
+    if AuditLink.objects.filter(pk__lt=archived.position).exists():
+        yield f"Positions before {archived.position} are recorded as archived and deleted, but are still there."
+
+
+def walk_chain(after: int, result: Verification, *, until: int | None = None) -> Iterator[str]:
+    """Verify the links after a position: yield what is wrong, and count what is right. until: the last position."""
     position, previous = after, FIRST
     if after:
         stored = AuditLink.objects.filter(pk=after).values_list("hash", flat=True).first()
@@ -177,8 +208,9 @@ def _walk(after: int, result: Verification) -> Iterator[str]:
             yield f"Position {after} is missing in the chain."
             return
         previous = bytes(stored)
-    while links := list(AuditLink.objects.filter(position__gt=position).order_by("position")[:BATCH]):
-        entries = {entry.id: entry for entry in _contents([link.entry_id for link in links])}
+    wanted = AuditLink.objects.all() if until is None else AuditLink.objects.filter(position__lte=until)
+    while links := list(wanted.filter(position__gt=position).order_by("position")[:BATCH]):
+        entries = {entry.id: entry for entry in entry_contents([link.entry_id for link in links])}
         for link in links:
             position += 1
             if link.position != position:

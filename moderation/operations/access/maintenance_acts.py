@@ -14,6 +14,7 @@ from django.db import transaction
 from chatstore.domain.schedules import Schedule
 from chatstore.models import Finding, JobRun
 from chatstore.models.users import User
+from chatstore.operations.bucket_jobs.repair import start_from_command, stop_from_command
 from chatstore.operations.findings import records
 from chatstore.operations.jobs import definitions, runs
 from chatstore.operations.monitoring import console
@@ -49,6 +50,21 @@ def stop_run(run_id: int, *, actor: User) -> None:
     with transaction.atomic():
         if runs.stop_run(run_id, actor=actor):
             _record("run_stopped", JobRun.objects.get(pk=run_id), actor)
+
+
+def start_repair(job: str, subject: str, *, actor: User) -> JobRun:
+    """Create the run of a repair for a management command. Raises as chatstore's function."""
+    with transaction.atomic():
+        run = start_from_command(job, subject)
+        _record("run_requested", run, actor)
+    return run
+
+
+def stop_repair(run_id: int, *, actor: User) -> None:
+    """End the run of a repair that was interrupted at the terminal."""
+    with transaction.atomic():
+        stop_from_command(run_id)
+        _record("run_stopped", JobRun.objects.get(pk=run_id), actor)
 
 
 def set_schedule(name: str, schedule: Schedule, *, is_enabled: bool, actor: User) -> None:

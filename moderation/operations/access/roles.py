@@ -7,7 +7,7 @@ or gets one that enforces a second factor, end at once. A role whose time has pa
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,30 @@ def take_role(grant_id: int, *, actor: User) -> RoleGrant:
     return row
 
 
+def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:
+    """Give an account these of some roles, and take the others of them: what single sign-on does, in nobody's name.
+
+    Roles for guilds that do not exist are left out. Must be called inside a transaction.
+    """
+    if account.is_superuser:
+        return
+    guilds = {grant.guild_id for grant in grants if grant.guild_id is not None}
+    known = set(Guild.objects.filter(pk__in=guilds).values_list("pk", flat=True))
+    wanted = {grant for grant in grants if grant.guild_id is None or grant.guild_id in known}
+    User.objects.select_for_update().get(pk=account.pk)
+    rows = {row.grant: row for row in RoleGrant.objects.filter(account=account).in_force()}
+    lost = [row for grant, row in rows.items() if grant in among and grant not in wanted]
+    new = wanted.difference(rows)
+    for row in lost:
+        RoleGrant.objects.filter(pk=row.pk).update(taken_at=ClockTimestamp())
+        _record("role_taken", row, actor=None)
+    for grant in sorted(new, key=lambda grant: (grant.role, grant.guild_id or 0)):
+        _give(account, grant, actor=None, until=None)
+    if lost or any(grant.role in settings.SECOND_FACTOR_ROLES for grant in new):
+        end_all_sessions([account.pk])
+    forget_grants(account)
+
+
 def check_grant(grant: Grant, *, actor: User) -> None:
     """Raise `NotFound`, `BadInput` or `Forbidden` unless the actor may give a role there."""
     if grant.role in INSTALLATION_ROLES and not grant.is_installation_wide:
@@ -143,7 +167,7 @@ def _visible(user: Actor, right: str = VIEW_ROLES) -> RoleGrantQuerySet:
     )
 
 
-def _give(account: User, grant: Grant, *, actor: User, until: dt.datetime | None) -> RoleGrant:
+def _give(account: User, grant: Grant, *, actor: User | None, until: dt.datetime | None) -> RoleGrant:
     place: dict[str, Any] = {"guild_id": grant.guild_id, "channel_id": grant.channel_id}
     same = RoleGrant.objects.filter(account=account, role=grant.role, taken_at=None, **place)
     found = same.first()
@@ -157,10 +181,12 @@ def _give(account: User, grant: Grant, *, actor: User, until: dt.datetime | None
     return row
 
 
-def _record(action: str, row: RoleGrant, *, actor: User) -> None:
+def _record(action: str, row: RoleGrant, *, actor: User | None) -> None:
     details = {"role": row.role, "account": row.account.get_username(), "grant": str(row.pk)}
     if row.guild is not None:
         details["guild"] = str(row.guild_id)
     if row.until is not None:
         details["until"] = row.until.isoformat()
+    if actor is None:
+        details["by"] = "single sign-on"
     record_action(action, actor=actor, channel_id=row.channel_id, guild_id=row.guild_id, details=details)

@@ -18,6 +18,7 @@ from django_otp.oath import TOTP
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from django_otp.util import random_hex
+from django_otp_webauthn.models import WebAuthnCredential
 
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.texts import gettext_lazy as _
@@ -165,6 +166,7 @@ def _require_code(account: User, code: str, *, address: str | None) -> None:
 def _delete_devices(account: User) -> bool:
     deleted, _counts = TOTPDevice.objects.filter(user=account).delete()
     StaticDevice.objects.filter(user=account).delete()
+    WebAuthnCredential.objects.filter(user=account).delete()
     return bool(deleted)
 
 

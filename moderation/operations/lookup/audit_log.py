@@ -95,6 +95,12 @@ def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) ->
     return _iterate(rows)
 
 
+def iterate_entries(user: Actor, query: AuditQuery) -> Iterator[ListedEntry]:
+    """Return all entries with their links, read while they are consumed. The caller records it. Raises `Forbidden`."""
+    require(user, VIEW_AUDIT)
+    return _iterate(_rows_of(user, query))
+
+
 def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     """Return an entry with its link. Raises `Forbidden`, `NotFound`."""
     require(user, VIEW_AUDIT)

@@ -78,7 +78,7 @@ class _BucketShare:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frozen:
+class FrozenId:
     """Id of the manifest and its step's outcome for it."""
 
     message_id: int
@@ -122,6 +122,29 @@ def list_manifest(
             if messages_read >= MAX_MESSAGES_READ:
                 return ManifestPage(entries, last)
     return ManifestPage(entries, None)
+
+
+def frozen_ids_of(user: Actor, purge: Purge) -> Iterator[tuple[Channel, int, Iterator[FrozenId]]]:
+    """Yield the channel, the bucket and the ids of each bucket of a manifest in the channels that the user may see.
+
+    The ids, ascending, have to be taken before the next bucket.
+    """
+    channels: dict[int, Channel] = {}
+    shares = _buckets_after(purge, None, channel_id=None, author_id=None)
+    for share, steps in _with_steps(purge, _visible(user, shares, channels)):
+        yield channels[share.channel_id], share.bucket, _frozen_ids(share, steps, None)
+
+
+def read_copies(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) -> Mapping[int, Message]:
+    """Return the purge's own copies of some messages of a bucket, without those that their authors withdrew.
+
+    Raises `StoreUnavailable`.
+    """
+    if not _has_copies(purge):
+        return {}
+    copies = _read_quarantined(purge, channel_id, bucket, ids)
+    noted = withdrawn.read_withdrawals(channel_id, bucket) if copies else withdrawals.NONE
+    return {i: copy for i, copy in copies.items() if not noted.has(i, author_id=copy.author_id)}
 
 
 def list_excluded(user: Actor, purge: Purge) -> list[ManifestEntry]:
@@ -196,7 +219,7 @@ def _with_steps(purge: Purge, shares: Iterator[_BucketShare]) -> Iterator[tuple[
             size = min(2 * size, MAX_BUCKETS_PER_QUERY)
 
 
-def _frozen_ids(share: _BucketShare, steps: Iterable[Step], after: Key | None) -> Iterator[_Frozen]:
+def _frozen_ids(share: _BucketShare, steps: Iterable[Step], after: Key | None) -> Iterator[FrozenId]:
     """Yield the ids of a bucket's steps after the cursor, ascending."""
     outcomes = [_StepOutcomes(step) for step in steps]
     least = after[1] if after is not None and after[0] == share.channel_id else None
@@ -235,13 +258,13 @@ class _StepOutcomes:
         """Iterate over the ids above `least`, ascending."""
         return islice(self._ids, 0 if least is None else bisect_right(self._ids, least), None)
 
-    def of_id(self, message_id: int) -> _Frozen:
+    def of_id(self, message_id: int) -> FrozenId:
         """Return the outcome for one id."""
         outcome = purge_outcome(message_id, state=self._state, gone=self._gone, failed=self._failed)
-        return _Frozen(message_id, outcome, message_id in self._undone)
+        return FrozenId(message_id, outcome, message_id in self._undone)
 
 
-def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[_Frozen]) -> list[ManifestEntry]:
+def _read_entries(purge: Purge, channel: Channel, bucket: int, frozen: Sequence[FrozenId]) -> list[ManifestEntry]:
     ids = [entry.message_id for entry in frozen]
     live = _read_live(channel.pk, bucket, ids)
     missing = [message_id for message_id in ids if message_id not in live]

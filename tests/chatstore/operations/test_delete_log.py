@@ -22,8 +22,6 @@ from chatstore.operations.ledger.delete_log import (
 )
 from tests.chatstore.channels import VICTOR, fresh_id, now_ms, write_messages
 
-EVERYTHING = 10**9
-
 
 def counted(channel_id: int) -> dict[int, int]:
     found: dict[int, int] = {}
@@ -33,9 +31,7 @@ def counted(channel_id: int) -> dict[int, int]:
 
 
 def uncovered(channel_id: int, since: dt.datetime | None) -> list[tuple[int, int]]:
-    return [
-        (deletes, buckets) for one, deletes, buckets in uncovered_by_channel(since, EVERYTHING) if one == channel_id
-    ]
+    return [(deletes, buckets) for _channel_id, deletes, buckets in uncovered_by_channel(since, [channel_id])]
 
 
 def test_deletes_are_logged_even_for_rows_that_were_just_gone() -> None:

@@ -14,11 +14,12 @@ from playwright.sync_api import Page
 
 from chatstore.models import ChatUser
 from chatstore.models.users import User
+from moderation.management.demo_accounts import CAST
 from moderation.models import Purge
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
 from tests.pages.accessibility import violations_of
 from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import GROUPS, Site, browse, browse_as, create_account, sign_in
+from tests.pages.serving import Site, browse, browse_as, create_account, sign_in
 from tests.shots.maintenance import fake_heartbeats, fill_lists, finish_maintenance_scene
 from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import finish_running_purge
@@ -125,7 +126,7 @@ def check_every_role(site: Site, scene: Scene, shots: list[Shot]) -> list[str]:
     """Open the pages as each role; what a role may not open is one page, which is checked once."""
     faults = []
     with browse() as browser:
-        for role in ("", *GROUPS):
+        for role in ("", *CAST):
             context = browser.new_context(viewport={"width": 1280, "height": 900})
             page = context.new_page()
             if role:

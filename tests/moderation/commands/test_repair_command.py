@@ -9,6 +9,7 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
+from moderation.models import AuditEntry
 from tests.chatstore.channels import fresh_id, now_ms, write_messages
 
 BUCKET = bucket_at(now_ms()) - 7
@@ -23,6 +24,8 @@ def test_one_bucket_is_repaired_and_reported_as_json(capsys: pytest.CaptureFixtu
     assert output["subject"] == f"{channel_id}:{BUCKET}"
     run = JobRun.objects.get(pk=output["run"])
     assert (run.state, run.requested_by, run.slot) == (RunState.DONE, None, None)
+    entry = AuditEntry.objects.get(action="run_requested", details__run=str(run.pk))
+    assert (str(entry.actor), entry.channel_id, entry.details["job"]) == ("command-line", channel_id, "repair_bucket")
 
 
 def test_a_failed_repair_exits_with_1_and_the_reason(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:

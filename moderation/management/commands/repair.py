@@ -1,4 +1,7 @@
-"""`manage.py repair`: repair all tables on every node, or one bucket, in the foreground; recorded as a job run."""
+"""`manage.py repair`: repair all tables on every node, or one bucket, in the foreground.
+
+Recorded as a run, and in the audit log.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ from chatstore.domain.runs import ENDED, RunState
 from chatstore.domain.texts import from_json
 from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
-from chatstore.operations.bucket_jobs.repair import start_from_command, stop_from_command
 from chatstore.operations.jobs.runs import work_on_run
+from moderation.management.commands.purge import find_moderator
+from moderation.operations.access.maintenance_acts import start_repair, stop_repair
 
 POLL_SECONDS = 0.5
 
@@ -32,6 +36,7 @@ class Command(InertCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--channel", type=int, help="channel id; requires --bucket")
         parser.add_argument("--bucket", type=int, help="number of one of its ten-day buckets")
+        parser.add_argument("--as", dest="moderator", metavar="USER", help="acting account; default: 'command-line'")
         parser.add_argument("--json", action="store_true", help="print the run as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,7 +45,8 @@ class Command(InertCommand):
             raise CommandError("--channel and --bucket must be used together.")
         job, subject = ("repair", "") if channel_id is None else ("repair_bucket", f"{channel_id}:{bucket}")
         try:
-            run = start_from_command(job, subject)
+            actor = find_moderator(options["moderator"])
+            run = start_repair(job, subject, actor=actor)
         except BadInput as error:
             raise CommandError(str(error)) from None
         finished = threading.Event()
@@ -50,7 +56,7 @@ class Command(InertCommand):
         try:
             self._work(run)
         except KeyboardInterrupt:
-            stop_from_command(run.pk)
+            stop_repair(run.pk, actor=actor)
         finally:
             finished.set()
         run.refresh_from_db()

@@ -1,0 +1,155 @@
+"""Malformed input to every route and form, as every role: never a 500, and in the slow tier nothing over two seconds.
+
+The seed is in the failure; `FUZZ_SEED` repeats it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.test import Client
+
+from chatstore.models.users import User
+from moderation.models import Purge
+from tests.conftest import make_user
+from tests.moderation.channels import confirm, make_channel, run_to_end
+from tests.pages.conftest import make_previewed_purge
+from tests.pages.fuzzing import Request, Route, forms_of, hostile_posts, hostile_requests, list_routes
+
+ROLES = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
+MAX_SECONDS = 2.0
+
+SEED = os.environ.get("FUZZ_SEED") or secrets.token_hex(4)
+
+PAGES = (
+    "/", "/account/", "/account/password/", "/preferences/", "/delete/", "/purges/", "/holds/", "/reports/", "/audit/",
+    "/health/", "/health/channels/", "/maintenance/", "/maintenance/jobs/bookkeeping/", "/maintenance/runs/",
+    "/channels/{channel}/", "/channels/{channel}/delete/", "/channels/{channel}/health/", "/users/{chatuser}/",
+    "/raids/{channel}/", "/purges/{purge}/", "/purges/{purge}/messages/", "/purges/{ended}/", "/purges/{ended}/undo/",
+    "/reports/{case}/", "/admin/chatstore/channel/{channel}/change/", "/admin/chatstore/channel/add/",
+    "/admin/auth/user/{user}/change/", "/admin/auth/user/{user}/password/", "/admin/auth/user/add/",
+    "/admin/moderation/raidsettings/add/", "/admin/chatstore/channel/",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    """Values of parameters that exist: a previewed purge and one that has ended."""
+    ended = make_previewed_purge()
+    run_to_end(confirm(ended.moderator, ended.purge))
+    shown = make_previewed_purge().names
+    other = make_user("dora", group="moderators")
+    return shown | {
+        "ended": ended.purge.pk,
+        "user": other.pk,
+        "purge_id": shown["purge"],
+        "channel_id": shown["channel"],
+        "message_id": shown["message"],
+        "guild_id": shown["guild"],
+        "user_id": shown["chatuser"],
+        "case_id": shown["case"],
+        "entry_id": shown["audit"],
+        "object_id": shown["channel"],
+        "id": other.pk,
+        "bucket": -7,
+        "app_label": "chatstore",
+        # No action and no job of this name exist: those that do would reach for the nodes.
+        "action": "nothing",
+        "name": "nothing",
+        "url": "nowhere",
+    }
+
+
+@pytest.fixture(scope="module")
+def cast() -> dict[str, User]:
+    return {role: make_user(role, group=group) for role, group in ROLES.items()}
+
+
+@pytest.fixture(autouse=True)
+def _forget_attempts() -> Iterator[None]:
+    yield
+    AccessAttempt.objects.all().delete()
+
+
+def send(client: Client, request: Request) -> float:
+    """Send a request; return its seconds. Fails for a status of 500 or more, and for an exception."""
+    began = time.monotonic()
+    try:
+        status = request.send(client).status_code
+    except Exception as error:
+        raise AssertionError(f"{type(error).__name__} at {request} (FUZZ_SEED={SEED})") from error
+    assert status < 500, f"{status} at {request} (FUZZ_SEED={SEED})"
+    return time.monotonic() - began
+
+
+def send_all(client: Client, requests: Iterator[Request], user: User | None) -> Iterator[tuple[float, Request]]:
+    for request in requests:
+        if user is not None and "_auth_user_id" not in client.session:
+            client.force_login(user)
+        yield send(client, request), request
+
+
+def fuzz_routes(
+    routes: list[Route], names: Mapping[str, Any], user: User | None, *, label: str, count: int
+) -> Iterator[tuple[float, Request]]:
+    chance, client = random.Random(f"{SEED} {label}"), Client()
+    for route in routes:
+        yield from send_all(client, hostile_requests(route, names, chance, count=count), user)
+
+
+def fuzz_forms(names: Mapping[str, Any], user: User, *, label: str, rounds: int) -> Iterator[tuple[float, Request]]:
+    chance, client = random.Random(f"{SEED} {label}"), Client()
+    for _ in range(rounds):
+        for path in PAGES:
+            client.force_login(user)
+            page = client.get(path.format(**names))
+            if page.status_code == 200:
+                yield from send_all(
+                    client, hostile_posts(page.content.decode(), path.format(**names), names, chance), user
+                )
+
+
+def test_no_request_to_any_route_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
+    routes = list_routes()
+    assert len(routes) > 120
+    # Each route as one role and as a visitor; the slow tier sends the others.
+    for number, (role, user) in enumerate(cast.items()):
+        list(fuzz_routes(routes[number :: len(cast)], names, user, label=role, count=4))
+    list(fuzz_routes(routes, names, None, label="anonymous", count=1))
+
+
+def test_no_form_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
+    sent = list(fuzz_forms(names, cast["ada"], label="forms", rounds=1))
+    assert len(sent) > 40
+
+
+def test_the_fields_of_forms_are_found() -> None:
+    (form,) = forms_of(
+        '<form method="POST" action="/x/"><input name="a" value="&lt;1"><select name="b"></select></form>'
+    )
+    assert (form.method, form.action, dict(form.fields)) == ("post", "/x/", {"a": "<1", "b": ""})
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("role", ["anonymous", *ROLES])
+def test_no_request_to_any_route_fails_or_is_slow(role: str, names: dict[str, Any], cast: dict[str, User]) -> None:
+    user = cast.get(role)
+    slow = [
+        (seconds, str(request))
+        for seconds, request in fuzz_routes(list_routes(), names, user, label=f"slow {role}", count=20)
+        if seconds > MAX_SECONDS
+    ]
+    if user is not None:
+        sent = fuzz_forms(names, user, label=f"slow forms {role}", rounds=10)
+        slow += [(seconds, str(request)) for seconds, request in sent if seconds > MAX_SECONDS]
+    assert slow == [], f"FUZZ_SEED={SEED}"
+    assert Purge.objects.filter(pk=names["ended"]).exists()
+    assert make_channel().pk
