@@ -187,7 +187,12 @@ class ChannelDay(models.Model):
 
     class Meta:
         default_permissions = ()
-        indexes = (models.Index(fields=("day",), name="channel_days_by_day"),)
+        # The maximum of a day over all channels is one probe of an index.
+        indexes = (
+            models.Index(fields=("day", "tombstones"), name="channel_days_by_tombstones"),
+            models.Index(fields=("day", "bytes"), name="channel_days_by_bytes"),
+            models.Index(fields=("day", "read_ms"), name="channel_days_by_read_ms"),
+        )
 
     def __str__(self) -> str:
         return f"channel {self.channel_id} on {self.day}"

@@ -81,6 +81,8 @@ class Scene:
     unhealthy: UnhealthyChannel
     maintenance: MaintenanceScene
     reported: int
+    reported_own: int
+    reported_claimed: int
     decided: int
     neighbours: list[int]
 
@@ -121,7 +123,7 @@ def arrange_scene(folder: Path) -> Scene:
     behind = confirm(mona, preview(mona, choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))))
     lock_channel(emptied.channel_id, job=job_of(done.pk))
     message = open_timeline(sample.channel_id).messages[20].message_id
-    reported, decided = _report_some(mona, lena, sample)
+    cases = _report_some(mona, lena, sample)
     return Scene(
         accounts=accounts,
         sample=sample,
@@ -149,14 +151,16 @@ def arrange_scene(folder: Path) -> Scene:
         back=_first_selected_id(undone),
         unhealthy=make_unhealthy_channel(mona, User.objects.get(username=accounts["otto"][0])),
         maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
-        reported=reported,
-        decided=decided,
+        reported=cases[8],
+        reported_own=cases[7],
+        reported_claimed=cases[6],
+        decided=cases[1],
         neighbours=[*make_neighbours(sample.channel_id), sample.channel_id],
     )
 
 
-def _report_some(mona: User, lena: User, sample: SampleExport) -> tuple[int, int]:
-    """Report a dozen messages and write a note; return an open and a resolved case."""
+def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:
+    """Report a dozen messages and write notes; return the cases: three are resolved, two are claimed."""
     newest = open_timeline(sample.channel_id, limit=14).messages
     cases = []
     for number, message in enumerate(newest):
@@ -169,7 +173,7 @@ def _report_some(mona: User, lena: User, sample: SampleExport) -> tuple[int, int
     claim_case(cases[7], actor=mona)
     for number, resolution in enumerate((Resolution.KEPT, Resolution.REMOVED, Resolution.NOTHING)):
         resolve_case(cases[number], actor=(mona, lena)[number % 2], resolution=resolution, reason="Within the rules")
-    return cases[8], cases[1]
+    return cases
 
 
 def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:

@@ -133,8 +133,8 @@ def _ended_shots(scene: Scene) -> Iterator[Shot]:
 def _report_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("reports", "mona", "/reports/")
     yield Shot("report", "mona", f"/reports/{scene.reported}/")
-    yield Shot("report-own", "mona", f"/reports/{scene.reported - 1}/")
-    yield Shot("report-claimed", "mona", f"/reports/{scene.reported - 2}/")
+    yield Shot("report-own", "mona", f"/reports/{scene.reported_own}/")
+    yield Shot("report-claimed", "mona", f"/reports/{scene.reported_claimed}/")
     yield Shot("report-decided", "mona", f"/reports/{scene.decided}/?done={scene.decided}")
     yield Shot("reports-resolved", "mona", "/reports/?state=resolved")
 

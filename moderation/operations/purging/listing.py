@@ -157,11 +157,12 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
 
 
 def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
-    """Add the end of the undo period to purges that can still be undone."""
+    """Add the end of the undo period to purges that have ended and can still be undone."""
     since = {
         one.purge: one.purge.quarantined_at
         for one in listed
-        if one.purge.state in CAN_BE_UNDONE and one.purge.quarantined_at is not None
+        # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
+        if one.purge.state in CAN_BE_UNDONE - {PurgeState.PAUSED} and one.purge.quarantined_at is not None
     }
     now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
     held = times_held(since) if since and Hold.objects.exists() else {}
