@@ -22,7 +22,7 @@ from chatstore.store.reading import reader
 
 PAGE_SIZE = 50
 
-MAX_ACTIVE_CHANNELS = 200
+MAX_ACTIVE_CHANNELS = 100
 """Maximum number of channels whose ledger one page reads; others are found by searching."""
 
 NEWEST_BUCKET_SECONDS = 30
