@@ -371,7 +371,10 @@ AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 # Fields of forms that are not stored with an attempt, besides passwords.
-AXES_SENSITIVE_PARAMETERS = ["code", "confirm_secret"]
+AXES_SENSITIVE_PARAMETERS = [
+    *("code", "confirm_secret", "passkey", "state", "csrfmiddlewaretoken"),
+    *("old_password", "new_password1", "new_password2", "password_again"),
+]
 
 # Roles whose accounts must have a second factor: they set one up at their next sign-in.
 SECOND_FACTOR_ROLES = environment.read_choices("SECOND_FACTOR_ROLES", [role.value for role in Role])

@@ -28,7 +28,15 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from moderation.operations.access.single_sign_on import account_of_identity, identity_of
 
-ERRORS = (SuspiciousOperation, requests.RequestException, jwt.PyJWTError, KeyError, TypeError, ValueError)
+ERRORS = (
+    SuspiciousOperation,
+    requests.RequestException,
+    jwt.PyJWTError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
 """What the library raises for answers of a provider that are missing or wrong."""
 
 DISCOVERY_SECONDS = 3_600.0
@@ -87,7 +95,7 @@ def read_setting(name: str, *default: Any) -> Any:
 
 
 class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]
-    """Signs in by the code of a provider. Passwords do not concern it."""
+    """Signs in by the code of a provider. Passwords do not concern it, and rights are `PasswordBackend`'s."""
 
     def __init__(self) -> None:
         # The library's own reads every endpoint, for each sign-in by password too.
@@ -97,6 +105,12 @@ class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]
         if name.startswith("OIDC_"):
             return read_setting(name, None)
         raise AttributeError(name)
+
+    def get_all_permissions(self, user_obj: object, obj: object = None) -> set[str]:
+        """Return none: its own would be those of Django's groups, which have no effect."""
+        return set()
+
+    get_user_permissions = get_group_permissions = get_all_permissions
 
     @staticmethod
     def get_settings(attr: str, *args: Any) -> Any:
@@ -150,6 +164,12 @@ class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]
 
 class Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]
     """Redirects to the provider."""
+
+    def get_all_permissions(self, user_obj: object, obj: object = None) -> set[str]:
+        """Return none: its own would be those of Django's groups, which have no effect."""
+        return set()
+
+    get_user_permissions = get_group_permissions = get_all_permissions
 
     @staticmethod
     def get_settings(attr: str, *args: Any) -> Any:

@@ -1,7 +1,7 @@
 """Accounts get the roles of their groups, and purges the guilds and channels of their manifests.
 
-Nobody loses rights: an account of one of the four groups gets the role of that name for the whole installation, and one
-with other groups or single permissions every role whose rights it had. Channels without a guild have a role of their
+An account gets every role whose rights it had, for the whole installation, so that nobody gains a right; what it had
+besides is printed. Channels without a guild have a role of their
 own, which all of them get that could read channels. Groups and single permissions are left as they are, without effect.
 """
 
@@ -11,10 +11,23 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-ROLES = {"moderators": "moderator", "leads": "lead", "operators": "operator", "admins": "admin"}
 IMPLIED = {"moderator": {"lead", "admin"}, "lead": {"admin"}, "operator": {"admin"}, "auditor": {"lead", "admin"}}
 AUDITOR = {"view_channel", "view_guild", "view_purge", "view_chatuser", "view_auditentry", "view_hold", "view_note"}
 AUDITOR |= {"view_reportcase"}
+READ = {"view_channel", "view_guild", "view_purge"}
+MODERATE = READ | {"view_chatuser", "add_purge", "view_hold", "add_hold", "view_note", "add_note"}
+MODERATE |= {"view_reportcase", "change_reportcase"}
+LEAD = MODERATE | {"change_hold", "erase_purge", "view_auditentry", "add_raidsettings", "change_raidsettings"}
+OPERATE = READ | {"view_finding", "add_jobrun", "change_jobschedule"}
+ADMINISTER = {"add_user", "change_user", "add_guild", "change_guild", "add_channel", "change_channel"}
+MORE = {"view_raidsettings", "view_user", "add_chatuser", "change_chatuser", "view_jobrun", "view_jobschedule"}
+EVERY = {
+    "moderator": MODERATE,
+    "lead": LEAD | {"view_raidsettings"},
+    "operator": OPERATE | {"view_jobrun", "view_jobschedule"},
+    "admin": LEAD | OPERATE | ADMINISTER | MORE,
+}
+NEEDED = {"moderator": MODERATE, "lead": LEAD, "operator": OPERATE, "admin": LEAD | OPERATE | ADMINISTER}
 
 FILL_REACH = """
 UPDATE moderation_purge AS purge SET guild_ids = found.guild_ids,
@@ -34,15 +47,12 @@ def give_roles(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None
     """Give each account the roles of its groups and single permissions."""
     groups = apps.get_model("auth", "Group").objects.prefetch_related("permissions")
     rights = {group.pk: {right.codename for right in group.permissions.all()} for group in groups}
-    names = {group.pk: group.name for group in groups}
-    by_role = {ROLES[names[pk]]: held for pk, held in rights.items() if names[pk] in ROLES and held}
     given = apps.get_model("chatstore", "RoleGrant")
     accounts = apps.get_model("auth", "User").objects.filter(is_superuser=False)
     for account in accounts.prefetch_related("groups", "user_permissions").order_by("pk"):
         own = [group.pk for group in account.groups.all()]
         held = {right.codename for right in account.user_permissions.all()}.union(*(rights[pk] for pk in own))
-        roles = {ROLES[names[pk]] for pk in own if names[pk] in ROLES}
-        roles |= {role for role, needed in by_role.items() if needed <= held}
+        roles = {role for role, needed in NEEDED.items() if needed <= held}
         if held >= AUDITOR:
             roles.add("auditor")
         roles = {role for role in roles if not IMPLIED.get(role, set()) & roles}
@@ -50,7 +60,7 @@ def give_roles(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None
             roles.add("direct")
         # An account that has a role already keeps it.
         given.objects.bulk_create([given(account=account, role=role) for role in sorted(roles)], ignore_conflicts=True)
-        left = held.difference(*(by_role.get(role, AUDITOR) for role in roles - {"direct"}))
+        left = held.difference(*(EVERY.get(role, AUDITOR) for role in roles - {"direct"}))
         if left:
             names_left = ", ".join(sorted(left))
             sys.stderr.write(f"\n  {account.username} had rights that none of its roles has: {names_left}")

@@ -77,6 +77,13 @@ def store_archive(folder: Path, lines: Iterable[bytes], *, key: bytes) -> tuple[
     return ArchiveFile(found.first, found.last, folder / name), found
 
 
+def make_durable(file: ArchiveFile) -> None:
+    """Return once the file and its name are on disk: a process may have been killed before. Raises OSError."""
+    with file.path.open("rb") as stored:
+        os.fsync(stored.fileno())
+    _sync_folder(file.path.parent)
+
+
 def delete_parts(folder: Path) -> None:
     """Delete what killed processes left behind. The caller is the only one that writes."""
     for part in folder.glob(".audit-*.part"):

@@ -25,11 +25,11 @@ README = """Evidence of purge {purge}
 ====================={underline}
 
 purge.json     Who deleted what, when and why; the counts; the undos.
-plan.jsonl     Each ten-day bucket: the plan as it was previewed, and the steps that carried it out.
-manifest.csv   Every message that was included, with its outcome.
+plan.jsonl     Each ten-day bucket: the plan as it was previewed, and the steps that carried it out.{manifest}
+manifest.csv   Every message that was included, with its outcome.{manifest}
 content.jsonl  The saved copies of the messages, one JSON object a line.{content}
 content.csv    The same for spreadsheets.
-audit.jsonl    The purge's entries in the audit log, newest first, with their place in the hash chain.
+audit.jsonl    The purge's entries in the audit log, newest first, with their place in the hash chain.{archived}
 audit.csv      The same for spreadsheets.
 SHA256SUMS     Hashes of the files above: sha256sum --check SHA256SUMS
 
@@ -97,7 +97,16 @@ def _readme(evidence: Evidence) -> str:
     erased = (
         "" if evidence.has_content else "\n               Empty: the copies of this purge were permanently deleted."
     )
-    return README.format(purge=purge, underline="=" * (len(purge) + 1), content=erased)
+    pruned = "" if evidence.has_manifest else "\n               Empty: the manifest of this purge is no longer kept."
+    archived = evidence.archived_to
+    moved = f"\n               Entries up to position {archived} of the chain are in the archives of the audit log."
+    return README.format(
+        purge=purge,
+        underline="=" * (len(purge) + 1),
+        content=erased,
+        manifest=pruned,
+        archived=moved if archived else "",
+    )
 
 
 def _counted(messages: Iterable[EvidenceMessage], counts: dict[str, int]) -> Iterator[EvidenceMessage]:

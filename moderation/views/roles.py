@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required, permission_required
@@ -98,7 +99,7 @@ def role_invite(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "roles",
         "account": account,
-        "link": settings.BASE_URL + reverse("invitation", args=[token]),
+        "link": settings.BASE_URL + reverse("invitation") + "?" + urlencode({"token": token}),
         "hours": settings.INVITATION_HOURS,
     }
     return render(request, "moderation/roles/invited.html", context)
@@ -108,8 +109,9 @@ def role_invite(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
-def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Set the password of an invited account, and go on to sign in."""
+def invitation(request: HttpRequest) -> HttpResponse:
+    """Set the password of an invited account, and go on to sign in. `token`: in the query, which is not logged."""
+    token = request.GET.get("token", "")
     if not may_open_invitation(request):
         return too_many_attempts(request)
     try:

@@ -46,6 +46,9 @@ def begin(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Complete a sign-in with the code that the provider sent, or tell why it cannot be completed."""
     _require_enabled()
+    if request.GET.get("error"):
+        # The library would sign out whoever follows such a link.
+        return _fail(request, gettext("The sign-in was cancelled or took too long. Try again."))
     try:
         return _callback(request)
     except StoreUnavailable as error:

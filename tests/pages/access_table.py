@@ -165,7 +165,7 @@ roles/ GET roles/ 302 403 403 403 403 200 403 200
 roles/ POST roles/ 302 403 403 403 403 403 403 400
 roles/invite/ POST roles/invite/ 302 403 403 403 403 403 403 400
 roles/<int:grant_id>/take/ POST roles/0/take/ 302 403 403 403 403 403 403 404
-invitation/<str:token>/ GET invitation/{invitation}/ 200 200 200 200 200 200 200 200
+invitation/ GET invitation/?token={invitation} 200 200 200 200 200 200 200 200
 holds/ GET holds/ 302 403 200 200 200 200 403 200
 holds/ POST holds/ 302 403 400 400 400 403 403 400
 holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 403 404 403 403 404

@@ -51,12 +51,12 @@ class Site:
 
 
 @contextmanager
-def serve(logs: Path) -> Iterator[Site]:
+def serve(logs: Path, *, purpose: str = "pages") -> Iterator[Site]:
     """Run gunicorn and a Celery worker against the test servers; stop them by their pids."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     # The monitor is off: it would find and show what tests leave behind on purpose.
-    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for("pages"), "MONITOR_INTERVAL_SECONDS": "0"}
+    environ = {**os.environ, "BASE_URL": url, "REDIS_URL": broker_for(purpose), "MONITOR_INTERVAL_SECONDS": "0"}
     web = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--no-control-socket"]
     web += ["--access-logfile=-", f"--access-logformat={ACCESS_LOG}"]
     worker = ["celery", "--app", "chatstore", "worker", "--concurrency", "1", "--queues", "celery,previews,maintenance"]

@@ -337,3 +337,16 @@ def test_a_moderator_of_a_channel_sees_its_purges_only(world: World) -> None:
     whole = draft_purge(moderator=cleo, selection=Selection(guild_id=guild_id, where=Author((71,))))
     scan_to_end(whole.pk)
     assert set(whole.manifest_buckets.values_list("channel_id", flat=True)) == {channel.pk}
+
+
+def test_an_auditor_without_direct_messages_reads_nothing_about_their_purges(mona: User, sign_in: SignIn) -> None:
+    channel, reason = make_channel(), f"Reason {secrets.token_hex(6)}"
+    assert channel.guild is None
+    write(channel, old_ids(3))
+    purge = preview(mona, by_victor(channel))
+    confirm_purge(purge.pk, moderator=mona, reason=reason, manifest_hash=bytes(purge.manifest_hash or b""))
+    auditor = make_user("aron", group=None)
+    give(auditor, Role.AUDITOR)
+    assert reason not in sign_in(auditor).get(f"/audit/?purge={purge.pk}").content.decode()
+    give(auditor, Role.DIRECT)
+    assert reason in sign_in(auditor).get(f"/audit/?purge={purge.pk}").content.decode()

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 from django.test import Client
@@ -17,14 +18,14 @@ from pytest_django import Settings
 from chatstore.domain.roles import Role
 from chatstore.models import Channel, Guild, RoleGrant
 from chatstore.models.users import User
-from moderation.models import AuditEntry, Invitation
+from moderation.models import AuditEntry, Invitation, StaffIdentity
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.second_factors import PASSWORD
 
 SignIn = Callable[[User], Client]
 
-LINK = re.compile(r"/invitation/([\w-]+)/")
+LINK = re.compile(r"/invitation/\?token=([\w-]+)")
 
 
 @pytest.fixture
@@ -194,7 +195,7 @@ def test_an_invited_person_sets_a_password_and_is_signed_in(
 
 def test_a_link_is_stored_as_a_hash_only(ada: User, nora: str, sign_in: SignIn) -> None:
     page = sign_in(ada).post("/roles/invite/", {"username": nora, "role": "auditor"}).content.decode()
-    token = link_on(page).split("/")[2]
+    token = link_on(page).partition("token=")[2]
     invitation = Invitation.objects.get(account__username=nora)
     assert len(bytes(invitation.token_hash)) == 32
     assert token not in str([entry.details for entry in AuditEntry.objects.filter(actor=ada)])
@@ -218,6 +219,58 @@ def test_an_account_with_a_password_cannot_be_invited(ada: User, sign_in: SignIn
     response = sign_in(ada).post("/roles/invite/", {"username": account.username, "role": "admin"})
     assert response.status_code == 400
     assert not Invitation.objects.filter(account=account).exists()
+
+
+def guild_administrator(channel: Channel) -> User:
+    account = make_user("gina", group=None)
+    give(account, Role.ADMIN, guild_id=channel.guild_id)
+    return account
+
+
+def test_an_account_of_single_sign_on_cannot_be_invited(ada: User, sign_in: SignIn) -> None:
+    account = make_user("sso", group="admins")
+    account.set_unusable_password()
+    account.save()
+    StaffIdentity.objects.create(issuer="https://id.example", subject=account.username, account=account)
+    response = sign_in(ada).post("/roles/invite/", {"username": account.username, "role": "auditor"})
+    assert response.status_code == 400
+    assert not Invitation.objects.filter(account=account).exists()
+
+
+def test_who_may_not_give_all_roles_of_an_invited_account_gets_no_link_for_it(
+    ada: User, nora: str, channel: Channel, sign_in: SignIn
+) -> None:
+    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
+    posted = {"username": nora, "role": "moderator", "server": server_of(channel)}
+    response = sign_in(guild_administrator(channel)).post("/roles/invite/", posted)
+    assert (response.status_code, "already" in response.content.decode()) == (400, True)
+    assert accept(link, PASSWORD) == 302
+
+
+def test_a_link_ends_when_the_account_gets_a_password_or_every_right(ada: User, sign_in: SignIn) -> None:
+    for change in ({"password": make_password(PASSWORD)}, {"is_superuser": True}):
+        name = f"nils-{secrets.token_hex(4)}"
+        link = link_on(sign_in(ada).post("/roles/invite/", {"username": name, "role": "lead"}).content.decode())
+        User.objects.filter(username=name).update(**change)
+        assert accept(link, "another passphrase of ours") == 404
+
+
+def test_a_name_that_looks_like_another_is_the_same_name(ada: User, mona: User, sign_in: SignIn) -> None:
+    wide = mona.username.replace("m", "\N{FULLWIDTH LATIN SMALL LETTER M}")
+    response = sign_in(ada).post("/roles/invite/", {"username": wide, "role": "lead"})
+    assert (response.status_code, "already" in response.content.decode()) == (400, True)
+
+
+def test_nobody_gives_a_role_that_lasts_longer_than_their_own(tess: User, channel: Channel, sign_in: SignIn) -> None:
+    account = make_user("tom", group=None)
+    tomorrow = timezone.now() + dt.timedelta(days=1)
+    RoleGrant.objects.create(account=account, role=Role.ADMIN, until=tomorrow)
+    posted = {"person": tess.username, "role": "lead"}
+    assert sign_in(account).post("/roles/", posted).status_code == 400
+    assert sign_in(account).post("/roles/", {**posted, "until": "2090-01-01"}).status_code == 400
+    assert sign_in(account).post("/roles/", {**posted, "until": timezone.now().date().isoformat()}).status_code == 302
+    assert sign_in(account).post("/roles/", {**posted, "person": account.username}).status_code == 400
+    assert current(account) == [("admin", None, None)]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +297,7 @@ def test_a_role_that_enforces_a_second_factor_has_it_set_up_first(
 
 def test_wrong_links_make_the_address_pause(settings: Settings) -> None:
     visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
-    statuses = [visitor.get(f"/invitation/{secrets.token_urlsafe(32)}/").status_code for _ in range(7)]
+    statuses = [visitor.get(f"/invitation/?token={secrets.token_urlsafe(32)}").status_code for _ in range(7)]
     assert statuses[:4] == [404] * 4
     assert statuses[-1] == 429
 

@@ -10,12 +10,15 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from chatstore.domain.roles import Role
+from chatstore.models import Guild
 from chatstore.models.users import User
 from moderation.domain.filters import AnyWord, Words
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, SavedFilter
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.selection.saved_filters import MAX_OWN_FILTERS
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.test_hostile import check_harmless
 
@@ -112,3 +115,22 @@ def test_the_last_different_selections_are_offered_again(mona: User, sign_in: Si
     other = make_channel()
     here = client.get(f"/channels/{other.pk}/delete/").content.decode()
     assert f"in {other.full_name}" in html.unescape(here)
+
+
+def test_a_moderator_of_a_guild_sees_no_shared_filter_of_moderators_elsewhere(
+    mona: User, name: str, sign_in: SignIn
+) -> None:
+    channel, place = make_channel(), f"Harbour {secrets.token_hex(4)}"
+    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=place)
+    channel.save()
+    gus, gil = make_user("gus", group=None), make_user("gil", group=None)
+    for account in (gus, gil):
+        give(account, Role.MODERATOR, guild_id=channel.guild_id)
+    secret = save(sign_in(mona), name, filter_shared="1")
+    own = save(sign_in(gil), f"{name} here", filter_shared="1")
+    client = sign_in(gus)
+    page = client.get("/delete/").content.decode()
+    assert f"{name} here" in page
+    assert page.count(name) == page.count(f"{name} here")
+    assert client.get(secret).status_code == 404
+    assert client.get(own).status_code == 200

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from django.contrib.auth.models import Permission
 from django.test import Client
 from pytest_django import Settings
 
@@ -170,6 +171,28 @@ def test_a_superuser_is_never_linked(provider: Provider) -> None:
     subject = provider.add(email=address, email_verified=True, groups=["chat mods"])
     answer = sign_in_as(provider, subject, Client())
     assert (answer.status_code, "cannot be used for single sign-on" in answer.content.decode()) == (403, True)
+
+
+def test_groups_of_django_give_nothing_beside_it(mona: User, sign_in: Callable[[User], Client]) -> None:
+    mona.user_permissions.set(Permission.objects.filter(codename="change_user"))
+    assert not User.objects.get(pk=mona.pk).has_perm("auth.change_user")
+    assert sign_in(mona).get("/admin/auth/user/").status_code == 403
+    mona.user_permissions.clear()
+
+
+def test_an_account_that_has_become_a_superuser_signs_in_by_password_only(provider: Provider) -> None:
+    name = new_name()
+    subject = provider.add(preferred_username=name, groups=["chat mods"])
+    sign_in_as(provider, subject, Client())
+    User.objects.filter(username=name).update(is_superuser=True)
+    answer = sign_in_as(provider, subject, Client())
+    assert (answer.status_code, "cannot be used for single sign-on" in answer.content.decode()) == (403, True)
+
+
+def test_a_link_with_an_error_signs_nobody_out(mona: User, sign_in: Callable[[User], Client]) -> None:
+    client = sign_in(mona)
+    assert client.get(f"{START}callback/?error=access_denied").status_code == 403
+    assert client.get("/purges/").status_code == 200
 
 
 def test_who_gets_no_role_gets_no_account(provider: Provider) -> None:

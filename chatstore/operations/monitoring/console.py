@@ -27,7 +27,7 @@ from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, Timetable, job_named, list_jobs, list_timetables, timetable_of
 from chatstore.operations.jobs.runs import request_run
 from chatstore.operations.monitoring.checks import describe_missing_heartbeat
-from chatstore.operations.rights import READ_HEALTH, require
+from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
 from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
 
 Actor = AbstractUser | AnonymousUser
@@ -243,7 +243,13 @@ def run_for(user: Actor, run_id: int) -> ListedRun:
 def findings_for(user: Actor) -> list[Finding]:
     """Return open findings, worst first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    return open_findings()
+    found, scope = open_findings(), scope_for(user, READ_HEALTH)
+    if scope.is_everything:
+        return found
+    # Their texts name channels.
+    ids = {finding.pk: int(finding.details["channel"]) for finding in found if "channel" in finding.details}
+    channels = restrict(Channel.objects.all(), scope, guild="guild_id", channel="pk").in_bulk(set(ids.values()))
+    return [finding for finding in found if finding.pk not in ids or ids[finding.pk] in channels]
 
 
 def describe_stopped_services() -> str:

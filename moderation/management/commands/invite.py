@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -34,6 +35,6 @@ class Command(InertCommand):
             account, token = invite(options["user"], grants, actor=actor, full_name=options["name"], until=until)
         except (BadInput, Forbidden) as error:
             raise CommandError(str(error), returncode=BAD_INPUT) from None
-        link = settings.BASE_URL + reverse("invitation", args=[token])
+        link = settings.BASE_URL + reverse("invitation") + "?" + urlencode({"token": token})
         self.stdout.write(f"{account.get_username()}: valid once, for {settings.INVITATION_HOURS} hours")
         self.stdout.write(link)

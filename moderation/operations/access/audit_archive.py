@@ -41,7 +41,14 @@ from moderation.operations.access.audit_chain import (
     entry_contents,
     walk_chain,
 )
-from moderation.store.audit_files import ArchiveFile, delete_parts, list_archives, store_archive, verify_archive
+from moderation.store.audit_files import (
+    ArchiveFile,
+    delete_parts,
+    list_archives,
+    make_durable,
+    store_archive,
+    verify_archive,
+)
 
 AUDIT_RETENTION = "audit retention"
 """Kind of the finding about archived entries that are still in the database."""
@@ -177,6 +184,8 @@ def verify_archives(folder: Path, *, key: bytes, after: int = 0, anchors: Iterab
         end = result.newest.position if result.newest else after
         if archived is not None and archived.position > end:
             result.problems.append(f"Positions {end + 1} to {archived.position} are deleted, but in no archive.")
+        elif result.newest and not AuditLink.objects.filter(pk=end).exists():
+            result.problems.append(f"Position {end} is archived, but the chain in the database does not reach it.")
     return result
 
 
@@ -264,9 +273,17 @@ def _packed_ids(entry_id: int) -> bytes:
 
 def _end_of(archive: Archive) -> int:
     """Return the last archived position. Raises `BadInput` if the files are those of another database."""
-    files = list_archives(archive.folder)
-    end = max(files[-1].last if files else 0, _archived_position())
-    if end and not AuditLink.objects.filter(pk=end).exists():
+    files, archived = list_archives(archive.folder), _archived_position()
+    end = max(files[-1].last if files else 0, archived)
+    link = AuditLink.objects.filter(pk=end).first()
+    is_other = end > 0 and link is None
+    if link is not None and files and files[-1].last == end:
+        # After a restore from a backup there may be another link at the same position.
+        try:
+            is_other = verify_archive(files[-1], key=archive.key).hash != bytes(link.hash)
+        except WrongArchive as error:
+            raise _refuse(files[-1], str(error)) from error
+    if is_other:
         raise BadInput(_("The archives in %(folder)s are not those of this database.", folder=str(archive.folder)))
     return end
 
@@ -295,6 +312,7 @@ def _verified(archive: Archive, file: ArchiveFile) -> ArchivedRange:
     # Both chains are whole and begin and end with the same hashes: they have the same entries.
     if not AuditLink.objects.filter(pk=found.last, hash=found.hash).exists():
         raise _refuse(file, "it differs from the database")
+    make_durable(file)
     return found
 
 

@@ -165,9 +165,10 @@ def unlinked_tail() -> Tail:
 
 
 def archived_end() -> Anchor | None:
-    """Return the end of what was archived and deleted, as the newest entry about it records it; None without any."""
-    details = AuditEntry.objects.filter(action=ENTRIES_ARCHIVED).order_by("-id").values_list("details", flat=True)
-    newest = details.first()
+    """Return the end of what was archived and deleted, as the entries about it record it; None without any."""
+    # Not the newest by id: ids follow the clock, which may have been set back.
+    details = AuditEntry.objects.filter(action=ENTRIES_ARCHIVED).values_list("details", flat=True)
+    newest = max(details, key=lambda details: int(details["last"]), default=None)
     return None if newest is None else Anchor(int(newest["last"]), str(newest["hash"]))
 
 

@@ -15,16 +15,17 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.roles import Grant
 from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import RoleGrant
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, require
-from moderation.models import Invitation
+from moderation.models import Invitation, StaffIdentity
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.roles import check_grant, give_roles
 
@@ -43,11 +44,12 @@ def invite(
 ) -> tuple[User, str]:
     """Create an account with roles, and return it with the token of its link. An earlier link ends.
 
-    For an account that has not set its password yet, only the link is made again, besides the roles. Raises
-    `Forbidden`, `NotFound`, and `BadInput` for a name that cannot be used or is taken.
+    For an account that was invited and has not set its password yet, only the link is made again, besides the roles;
+    that takes the right to give all of its roles, because whoever has the link gets them. Raises `Forbidden`,
+    `NotFound`, and `BadInput` for a name that cannot be used or is taken.
     """
     require(actor, GIVE_ROLES)
-    username, full_name = username.strip(), full_name.strip()
+    username, full_name = User.normalize_username(username.strip()), full_name.strip()
     _check_name(username, full_name)
     if not grants:
         raise BadInput(_("Choose a role."))
@@ -55,7 +57,7 @@ def invite(
         check_grant(grant, actor=actor)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     with transaction.atomic():
-        account = _account_named(username, full_name)
+        account = _account_named(username, full_name, actor)
         Invitation.objects.filter(account=account, ended_at=None).update(ended_at=ClockTimestamp())
         expires_at = timezone.now() + dt.timedelta(hours=settings.INVITATION_HOURS)
         Invitation.objects.create(account=account, token_hash=_hash(token), expires_at=expires_at, invited_by=actor)
@@ -78,6 +80,7 @@ def accept_invitation(token: str, *, password: str, address: str | None) -> User
     except ValidationError as error:
         raise BadInput(" ".join(error.messages)) from None
     with transaction.atomic():
+        account = User.objects.select_for_update().get(pk=account.pk)
         invitation = _open_invitation(token)
         used = Invitation.objects.filter(pk=invitation.pk, ended_at=None, expires_at__gt=ClockTimestamp())
         if not used.update(ended_at=ClockTimestamp()):
@@ -104,13 +107,33 @@ def _check_name(username: str, full_name: str) -> None:
         raise BadInput(_("A name cannot contain a NUL character. Remove it."))
 
 
-def _account_named(username: str, full_name: str) -> User:
+def _account_named(username: str, full_name: str, actor: User) -> User:
+    """Return a new account, or one that waits for its owner and all of whose roles the actor may give."""
     account = User.objects.select_for_update().filter(username=username).first()
     if account is None:
-        account = User.objects.create_user(username, first_name=full_name, is_staff=True)
-    elif account.has_usable_password() or not account.is_active or account.is_superuser:
-        raise BadInput(_("There is an account %(name)s already. Give it a role instead.", name=username))
+        try:
+            with transaction.atomic():
+                return User.objects.create_user(username, first_name=full_name, is_staff=True)
+        except IntegrityError:
+            raise _is_taken(username) from None
+    if not _awaits_owner(account) or not Invitation.objects.filter(account=account).exists():
+        raise _is_taken(username)
+    for row in RoleGrant.objects.filter(account=account).in_force():
+        try:
+            check_grant(row.grant, actor=actor)
+        except (BadInput, Forbidden, NotFound):
+            raise _is_taken(username) from None
     return account
+
+
+def _awaits_owner(account: User) -> bool:
+    """Return whether an account can only be entered by an invitation so far."""
+    is_linked = StaffIdentity.objects.filter(account=account).exists()
+    return account.is_active and not account.is_superuser and not account.has_usable_password() and not is_linked
+
+
+def _is_taken(username: str) -> BadInput:
+    return BadInput(_("There is an account %(name)s already. Give it a role instead.", name=username))
 
 
 def _open_invitation(token: str) -> Invitation:
@@ -119,7 +142,7 @@ def _open_invitation(token: str) -> Invitation:
         .select_related("account")
         .first()
     )
-    if found is None or not found.account.is_active:
+    if found is None or not _awaits_owner(found.account):
         raise _no_invitation()
     return found
 

@@ -74,8 +74,11 @@ def give_roles(
         raise BadInput(_("The end must be in the future."))
     if account.is_superuser:
         raise BadInput(_("A superuser has every right. Roles have no effect on it."))
+    if account.pk == actor.pk:
+        raise BadInput(_("You cannot give yourself a role. Ask another administrator."))
     for grant in grants:
         check_grant(grant, actor=actor)
+    _check_until(until, actor)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=account.pk)
         given = [_give(account, grant, actor=actor, until=until) for grant in grants]
@@ -110,6 +113,16 @@ def take_role(grant_id: int, *, actor: User) -> RoleGrant:
             row.refresh_from_db()
     forget_grants(row.account)
     return row
+
+
+def _check_until(until: dt.datetime | None, actor: User) -> None:
+    """Raise `BadInput` if a role would last longer than any role by which the actor gives it."""
+    if actor.is_superuser:
+        return
+    ends = RoleGrant.objects.filter(account=actor, role=Role.ADMIN).in_force().values_list("until", flat=True)
+    last = None if None in ends else max((end for end in ends if end is not None), default=None)
+    if last is not None and (until is None or until > last):
+        raise BadInput(_("Your own role ends before. Enter an end no later than yours."))
 
 
 def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:
@@ -160,8 +173,10 @@ def _check_may_give(grant: Grant, channel: Channel | None, actor: User) -> None:
 def _visible(user: Actor, right: str = VIEW_ROLES) -> RoleGrantQuerySet:
     scope = scope_for(user, right)
     rows = RoleGrant.objects.all()
-    if scope.every_guild:
+    if scope.is_everything:
         return rows
+    if scope.every_guild:
+        return rows.filter(Q(channel=None) | Q(channel__guild__isnull=False) | Q(channel_id__in=scope.channels))
     return rows.filter(
         Q(guild_id__in=scope.guilds) | Q(channel__guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels)
     )

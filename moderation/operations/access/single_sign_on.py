@@ -25,6 +25,7 @@ from moderation.operations.access.roles import replace_roles
 
 MAX_NAME_CHARACTERS = 150
 MAX_SUBJECT_CHARACTERS = 255
+MAX_ADDRESS_CHARACTERS = 254
 _NOT_IN_NAMES = re.compile(r"[^\w.@+-]+")
 
 
@@ -53,7 +54,7 @@ def identity_of(claims: Mapping[str, Any], *, issuer: str) -> Identity:
         issuer=issuer,
         subject=subject,
         name=_text(claims.get("preferred_username")) or _text(claims.get("email")) or subject,
-        email=_text(claims.get("email")) if claims.get("email_verified") is True else "",
+        email=_text(claims.get("email"))[:MAX_ADDRESS_CHARACTERS] if claims.get("email_verified") is True else "",
         full_name=_text(claims.get("name")),
         groups=[group for group in groups if isinstance(group, str)] if isinstance(groups, list) else (),
     )
@@ -72,6 +73,9 @@ def account_of_identity(identity: Identity, *, address: str | None) -> User:
     account = known.account if known is not None else _first_account(identity, grants, address=address)
     if not isinstance(account, User) or not account.is_active:
         raise Forbidden(_("This account is not active. Ask an administrator."))
+    if account.is_superuser:
+        # It has become one since it was linked.
+        raise Forbidden(_("This account cannot be used for single sign-on. Sign in with its password."))
     replace_roles(account, grants, among={grant for _theirs, grant in settings.OIDC_ROLES})
     return account
 
@@ -101,7 +105,8 @@ def _account_with_address(identity: Identity) -> User | None:
 def _create_account(identity: Identity, grants: Collection[Grant]) -> User:
     if not grants:
         raise Forbidden(_("None of your groups gives you access. Ask an administrator."))
-    name = _NOT_IN_NAMES.sub("-", identity.name).strip("-")[:MAX_NAME_CHARACTERS]
+    # Normalizing first: it may make a name longer, and equal to another one.
+    name = _NOT_IN_NAMES.sub("-", User.normalize_username(identity.name)).strip("-")[:MAX_NAME_CHARACTERS]
     if not name or User.objects.filter(username__iexact=name).exists():
         raise Forbidden(_("An account with your name exists already. Ask an administrator."))
     first, _space, last = identity.full_name.partition(" ")

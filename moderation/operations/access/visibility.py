@@ -18,6 +18,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, require, restrict, scope_for
+from moderation.domain.states import PurgeState
 from moderation.models import Purge
 
 Actor = AbstractUser | AnonymousUser
@@ -103,7 +104,7 @@ def _is_within(scope: Scope, user: Actor) -> Q:
     """Return the condition for purges all of whose channels are within a scope that is not everything."""
     if scope.is_nothing:
         return Q(pk__in=())
-    found = Q(guild_ids=None, moderator_id=user.pk)
+    found = Q(guild_ids=None, moderator_id=user.pk, confirmed_at=None) & ~Q(state=PurgeState.READY)
     if scope.every_guild:
         found |= Q(guild_ids__isnull=False) & ~Q(guild_ids__contains=[NO_GUILD])
     elif scope.guilds or scope.direct:

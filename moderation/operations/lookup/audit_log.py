@@ -19,9 +19,9 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
-from moderation.models import AuditEntry, AuditLink
+from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import Actor
+from moderation.operations.access.visibility import NO_GUILD, Actor
 from moderation.operations.lookup.purge_index import find_parts
 
 VIEW_AUDIT = "moderation.view_auditentry"
@@ -131,7 +131,9 @@ def _rows(user: Actor) -> QuerySet[AuditEntry]:
     """Return the entries about guilds and channels that a user may see, and, of the whole installation, all others."""
     entries, scope = AuditEntry.objects.all(), scope_for(user, VIEW_AUDIT)
     if scope.every_guild and not scope.direct:
-        entries = entries.filter(Q(guild_id__isnull=False) | Q(channel_id=None) | Q(channel_id__in=scope.channels))
+        of_direct = Purge.objects.filter(guild_ids__contains=[NO_GUILD]).order_by().values("pk")
+        is_of_none = Q(channel_id=None) & (Q(purge=None) | ~Q(purge__in=of_direct))
+        entries = entries.filter(Q(guild_id__isnull=False) | is_of_none | Q(channel_id__in=scope.channels))
     elif not scope.every_guild:
         direct = Q(guild_id=None, channel_id__isnull=False) if scope.direct else Q(pk__in=())
         entries = entries.filter(Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | direct)

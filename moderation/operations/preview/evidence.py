@@ -19,6 +19,7 @@ from chatstore.models.users import User
 from moderation.domain.states import WITHOUT_COPIES
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
+from moderation.operations.access.audit_chain import archived_end
 from moderation.operations.access.visibility import Actor, name_of, purge_for, require, visible_channels
 from moderation.operations.lookup.audit_log import VIEW_AUDIT, AuditQuery, ListedEntry, iterate_entries
 from moderation.operations.preview.manifest import frozen_ids_of, read_copies
@@ -52,6 +53,9 @@ class Evidence:
     def __init__(self, purge: Purge, actor: User) -> None:
         self.purge, self._actor = purge, actor
         self.has_content = purge.state not in WITHOUT_COPIES
+        self.has_manifest = purge.manifest == 0 or purge.manifest_buckets.exists()
+        archived = archived_end()
+        self.archived_to = archived.position if archived else None
 
     def facts(self) -> dict[str, Any]:
         """Return who deleted what, when and why, and the counts. IDs are strings."""
@@ -73,6 +77,8 @@ class Evidence:
             "held_at_scan": purge.held_at_scan,
             "undos": list(self._undos()),
             "has_content": self.has_content,
+            "has_manifest": self.has_manifest,
+            "audit_archived_to": self.archived_to,
         }
 
     def plan(self) -> Iterator[dict[str, Any]]:

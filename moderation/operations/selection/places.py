@@ -48,7 +48,7 @@ def parse_until(text: str, *, now: dt.datetime) -> dt.datetime | None:
             day = dt.date.fromisoformat(text) + dt.timedelta(days=1)
             return dt.datetime.combine(day, dt.time(), now.tzinfo)
         time = dt.datetime.fromisoformat(text)
-        return time if time.tzinfo is not None else time.replace(tzinfo=now.tzinfo)
+        return (time if time.tzinfo is not None else time.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise BadInput(_("“%(text)s” is not a valid day. Use a format like 2027-03-31.", text=text[:40])) from None
 

@@ -7,15 +7,18 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
+from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, SavedFilter
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import Actor, require
+from moderation.operations.access.visibility import ADD_PURGE, Actor, require
 from moderation.operations.selection.parsing import Description, Terms
 
 MAX_OWN_FILTERS = 50
@@ -64,17 +67,29 @@ def delete_filter(filter_id: int, *, moderator: User) -> None:
 
 def saved_filter_for(user: User, filter_id: int) -> Description:
     """Return what a filter of the user's own, or a shared one, describes. Raises `NotFound` for any other."""
-    saved = SavedFilter.objects.filter(pk=filter_id).first()
-    if saved is None or not (saved.is_shared or saved.owner_id == user.pk):
+    saved = SavedFilter.objects.filter(
+        Q(owner_id=user.pk) | Q(pk__in=_shared_with(user).values("pk")), pk=filter_id
+    ).first()
+    if saved is None:
         raise NotFound(_("There is no filter %(id)s.", id=str(filter_id)))
     return description_from_json(saved.description)
 
 
 def list_filters(user: Actor) -> tuple[list[SavedFilter], list[SavedFilter]]:
     """Return the user's own filters, and those that others share, with their owners; each by name."""
-    filters = SavedFilter.objects.defer("description").select_related("owner")
-    shared = filters.filter(is_shared=True).exclude(owner_id=user.pk)
-    return list(filters.filter(owner_id=user.pk)[:MAX_OWN_FILTERS]), list(shared[:MAX_SHARED_FILTERS])
+    own = SavedFilter.objects.filter(owner_id=user.pk).defer("description").select_related("owner")
+    shared = _shared_with(user).exclude(owner_id=user.pk).defer("description").select_related("owner")
+    return list(own[:MAX_OWN_FILTERS]), list(shared[:MAX_SHARED_FILTERS])
+
+
+def _shared_with(user: Actor) -> QuerySet[SavedFilter]:
+    """Return the shared filters of moderators who see nothing that the user does not: a filter may name channels."""
+    shared, scope = SavedFilter.objects.filter(is_shared=True), scope_for(user, ADD_PURGE)
+    if scope.every_guild:
+        return shared
+    within = Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | Q(channel__guild_id__in=scope.guilds)
+    others = RoleGrant.objects.filter(account=OuterRef("owner")).in_force().exclude(within)
+    return shared.filter(~Exists(others.order_by()), owner__is_superuser=False)
 
 
 def recent_selections(user: Actor) -> list[tuple[int, Selection]]:

@@ -285,6 +285,15 @@ def test_archives_of_the_beginning_that_are_missing_are_named(
     assert problem == f"Positions 1 to {begins_after} are in no archive."
 
 
+def test_a_chain_that_ends_before_its_archives_is_named(
+    archive: Archive, begins_after: int, deleted: list[ArchivedRange]
+) -> None:
+    end = deleted[-1].last
+    change_audit_log("DELETE FROM moderation_auditlink WHERE position = %s", end)
+    problem = problems_of(archive, begins_after)[-1]
+    assert problem == f"Position {end} is archived, but the chain in the database does not reach it."
+
+
 def test_entries_that_were_deleted_without_an_archive_are_named(
     archive: Archive, old: list[AuditEntry], ada: User
 ) -> None:

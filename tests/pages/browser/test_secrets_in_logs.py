@@ -84,7 +84,7 @@ def test_no_log_contains_a_secret(tmp_path: Path, mona: User) -> None:
     }
     os.environ.update(named)
     try:
-        with serve(tmp_path) as site:
+        with serve(tmp_path, purpose="incident") as site:
             visitor = Visitor(site.url)
             visit(visitor, mona, planted, recovery_codes, channel_id=channel.pk)
             planted |= {f"cookie {n}": value for n, value in enumerate(visitor.cookies())}
