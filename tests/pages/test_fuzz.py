@@ -119,10 +119,9 @@ def fuzz_forms(names: Mapping[str, Any], user: User, *, label: str, rounds: int)
 def test_no_request_to_any_route_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
     routes = list_routes()
     assert len(routes) > 120
-    # Each route as one role and as a visitor; the slow tier sends the others.
+    # Each route once, as one of the roles; the slow tier sends more, as every role and as a visitor.
     for number, (role, user) in enumerate(cast.items()):
-        list(fuzz_routes(routes[number :: len(cast)], names, user, label=role, count=4))
-    list(fuzz_routes(routes, names, None, label="anonymous", count=1))
+        list(fuzz_routes(routes[number :: len(cast)], names, user, label=role, count=1))
 
 
 def test_no_form_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
@@ -144,11 +143,11 @@ def test_no_request_to_any_route_fails_or_is_slow(role: str, names: dict[str, An
     user = cast.get(role)
     slow = [
         (seconds, str(request))
-        for seconds, request in fuzz_routes(list_routes(), names, user, label=f"slow {role}", count=20)
+        for seconds, request in fuzz_routes(list_routes(), names, user, label=f"slow {role}", count=5)
         if seconds > MAX_SECONDS
     ]
     if user is not None:
-        sent = fuzz_forms(names, user, label=f"slow forms {role}", rounds=10)
+        sent = fuzz_forms(names, user, label=f"slow forms {role}", rounds=2)
         slow += [(seconds, str(request)) for seconds, request in sent if seconds > MAX_SECONDS]
     assert slow == [], f"FUZZ_SEED={SEED}"
     assert Purge.objects.filter(pk=names["ended"]).exists()

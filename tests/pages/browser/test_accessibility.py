@@ -75,6 +75,7 @@ def faults_of(page: Page, name: str) -> list[str]:
     return faults
 
 
+@pytest.mark.slow
 def test_the_main_pages_have_no_violation(moderator: tuple[Page, list[str]]) -> None:
     page, urls = moderator
     faults = []

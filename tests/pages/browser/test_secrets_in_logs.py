@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
 from django.conf import settings
 
 from chatstore.models.users import User
@@ -64,6 +65,7 @@ def run_command(environ: dict[str, str], *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_no_log_contains_a_secret(tmp_path: Path, mona: User) -> None:
     planted: dict[str, str] = {
         name: f"{name.replace(' ', '-')}-{secrets.token_hex(12)}"
