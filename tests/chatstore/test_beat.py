@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 
+import pytest
 import redis
 from django.conf import settings
 
 from tests.brokers import broker_for
 
 
+@pytest.mark.slow
 def test_beat_records_heartbeats() -> None:
     broker = broker_for("beat")
     client = redis.Redis.from_url(broker)

@@ -84,6 +84,7 @@ def test_a_failed_step_is_reported_with_its_last_lines_and_stays_due(stack: Stac
     assert is_due(stack, step)
 
 
+@pytest.mark.slow
 def test_a_step_with_several_attempts_is_run_until_it_succeeds(stack: Stack) -> None:
     attempts = stack.folder / "attempts"
     code = (

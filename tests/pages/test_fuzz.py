@@ -124,6 +124,7 @@ def test_no_request_to_any_route_fails(names: dict[str, Any], cast: dict[str, Us
         list(fuzz_routes(routes[number :: len(cast)], names, user, label=role, count=1))
 
 
+@pytest.mark.slow
 def test_no_form_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
     sent = list(fuzz_forms(names, cast["ada"], label="forms", rounds=1))
     assert len(sent) > 40

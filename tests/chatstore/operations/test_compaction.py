@@ -71,6 +71,7 @@ def test_tombstones_are_purged_after_a_repair_and_gc_grace_on_every_replica(otto
     assert sorted(left) == ids[12:]
 
 
+@pytest.mark.slow
 def test_tombstones_are_kept_while_another_job_may_be_deleting_there(otto: User) -> None:
     channel_id = fresh_id()
     write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])
@@ -82,6 +83,7 @@ def test_tombstones_are_kept_while_another_job_may_be_deleting_there(otto: User)
     assert why_not_compact(channel_id, BUCKET) == ""
 
 
+@pytest.mark.slow
 def test_a_delete_during_the_flush_keeps_its_tombstone(otto: User, settings: Settings, tmp_path: Path) -> None:
     channel_id = fresh_id()
     first, _ = bucket_ids(BUCKET)

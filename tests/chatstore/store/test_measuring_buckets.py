@@ -53,6 +53,7 @@ def print_figures(key: str) -> tuple[int, int]:
     return int(table["top_size_partitions"][key]), int(table["top_tombstone_partitions"][key])
 
 
+@pytest.mark.slow
 def test_rows_and_ranges_equal_the_nodetool_output_of_every_replica_and_are_unknown_before() -> None:
     channel_id, tombstones = arrange(drop=False)
     key = (channel_id, BUCKET)

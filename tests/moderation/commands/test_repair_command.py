@@ -15,6 +15,7 @@ from tests.chatstore.channels import fresh_id, now_ms, write_messages
 BUCKET = bucket_at(now_ms()) - 7
 
 
+@pytest.mark.slow
 def test_one_bucket_is_repaired_and_reported_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     channel_id = fresh_id()
     write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])

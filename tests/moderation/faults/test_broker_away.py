@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 
+import pytest
 from django.conf import settings
 
 from chatstore.models.users import User
@@ -23,6 +24,7 @@ def closed_port() -> int:
         return int(free.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_a_purge_confirmed_while_the_broker_is_away_is_queued_and_found_later(mona: User) -> None:
     channel = make_channel()
     write(channel, old_ids(20))

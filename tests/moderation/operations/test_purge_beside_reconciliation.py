@@ -4,6 +4,7 @@ import datetime as dt
 import threading
 from typing import Any
 
+import pytest
 from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
@@ -49,6 +50,7 @@ def test_a_purge_during_a_reconciliation_read_finishes_and_the_read_is_discarded
     assert live.is_empty
 
 
+@pytest.mark.slow
 def test_a_purge_and_a_ledger_reconciliation_of_one_channel_both_finish(mona: User) -> None:
     channel = make_channel()
     buckets = range(3, 43)

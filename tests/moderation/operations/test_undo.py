@@ -152,6 +152,7 @@ def test_only_selected_messages_can_be_restored(mona: User, channel: Channel) ->
     assert ids_of(channel, bucket_of(ids[0])) == [ids[3], ids[5]]
 
 
+@pytest.mark.slow
 def test_an_undone_purge_can_be_purged_again_and_undone_again(mona: User, channel: Channel) -> None:
     ids = old_ids(150)
     write(channel, ids)
