@@ -1,12 +1,11 @@
 """Pages have no violation that axe-core finds, in light and dark, and are used by keyboard with a visible focus.
 
-The slow tier opens every page as every role.
+`python -m tests.shots --check` checks every page in both widths and schemes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,24 +13,18 @@ from playwright.sync_api import Page
 
 from chatstore.models import ChatUser
 from chatstore.models.users import User
-from moderation.management.demo_accounts import CAST
 from moderation.models import Purge
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
 from tests.pages.accessibility import violations_of
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse, browse_as, create_account, sign_in
-from tests.shots.maintenance import fake_heartbeats, fill_lists, finish_maintenance_scene
-from tests.shots.neighbours import show_activity
-from tests.shots.running_purge import finish_running_purge
-from tests.shots.scene import Scene, arrange_scene
-from tests.shots.screenshots import Shot, list_shots
+from tests.pages.serving import Site, browse_as, create_account
 
 SCHEMES = ("light", "dark")
 
 STOPS = 40
+"""Elements that the Tab key reaches, from the top of the page and from its main part: a list of guilds may be long."""
+
 FEWEST_STOPS = 15
 """Home without channels has about twenty."""
-"""Elements that the Tab key reaches, from the top of the page and from its main part: a list of guilds may be long."""
 
 FOCUS = """() => {
   const element = document.activeElement;
@@ -108,41 +101,3 @@ def tab_through(page: Page) -> list[dict[str, Any]]:
             break
         stops.append(stop)
     return stops
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_every_page_of_every_role_has_no_violation(site: Site, tmp_path: Path) -> None:
-    scene = arrange_scene(tmp_path)
-    try:
-        fake_heartbeats(site)
-        fill_lists(site)
-        show_activity(site, scene.neighbours, raided=scene.raided)
-        shots = [shot for shot in list_shots(scene) if not shot.without]
-        assert in_thread(lambda: check_every_role(site, scene, shots)) == []
-    finally:
-        finish_maintenance_scene(scene.maintenance)
-        finish_running_purge(scene.running)
-
-
-def check_every_role(site: Site, scene: Scene, shots: list[Shot]) -> list[str]:
-    """Open the pages as each role; what a role may not open is one page, which is checked once."""
-    faults = []
-    with browse() as browser:
-        for role in ("", *CAST):
-            context = browser.new_context(viewport={"width": 1280, "height": 900})
-            page = context.new_page()
-            if role:
-                sign_in(page, site, scene.accounts[role])
-            refused = False
-            for shot in shots:
-                if bool(shot.role) != bool(role):
-                    continue
-                response = page.goto(site.url + shot.path)
-                is_refused = response is not None and response.status in (403, 404) and shot.status == 200
-                if is_refused and refused:
-                    continue
-                refused = refused or is_refused
-                faults += faults_of(page, f"{shot.name} as {role or 'nobody'}")
-            context.close()
-    return faults
