@@ -77,6 +77,11 @@ class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     list_per_page = ROWS_PER_PAGE
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
+        """Return the row. An empty `_to_field` means none: Django looks for a field without a name."""
+        found: Model | None = super().get_object(request, object_id, from_field or None)
+        return found
+
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether the account may view everything: a list has the rows of all guilds."""
         return self._may_everywhere(request, "view") or self._may_everywhere(request, "change")

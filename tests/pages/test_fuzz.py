@@ -28,7 +28,7 @@ from tests.pages.fuzzing import Request, Route, forms_of, hostile_posts, hostile
 ROLES = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
 MAX_SECONDS = 2.0
 
-SEED = os.environ.get("FUZZ_SEED") or "1"
+SEED = os.environ.get("FUZZ_SEED") or "a784e84f"
 
 PAGES = (
     "/", "/account/", "/account/password/", "/preferences/", "/delete/", "/purges/", "/holds/", "/reports/", "/audit/",
