@@ -165,12 +165,6 @@ class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]
 class Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]
     """Redirects to the provider."""
 
-    def get_all_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """Return none: its own would be those of Django's groups, which have no effect."""
-        return set()
-
-    get_user_permissions = get_group_permissions = get_all_permissions
-
     @staticmethod
     def get_settings(attr: str, *args: Any) -> Any:
         """Return a setting of the library."""

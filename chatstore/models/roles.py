@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from chatstore.domain.roles import INSTALLATION_ROLES, Grant, Role
+from chatstore.domain.roles import INSTALLATION_ROLES, Grant, Role, Scope
 from chatstore.models.functions import ClockTimestamp
 
 
@@ -19,6 +19,18 @@ class RoleGrantQuerySet(models.QuerySet["RoleGrant"]):
     def in_force(self) -> Self:
         """Grants that apply now: neither taken nor past their end."""
         return self.filter(Q(until=None) | Q(until__gt=ClockTimestamp()), taken_at=None)
+
+    def within(self, scope: Scope) -> Self:
+        """Grants for guilds and channels of a scope. Those for the whole installation are within none."""
+        return self.filter(_is_within(scope))
+
+    def outside(self, scope: Scope) -> Self:
+        """All other grants."""
+        return self.exclude(_is_within(scope))
+
+
+def _is_within(scope: Scope) -> Q:
+    return Q(guild_id__in=scope.guilds) | Q(channel__guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels)
 
 
 class RoleGrant(models.Model):

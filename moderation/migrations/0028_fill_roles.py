@@ -1,7 +1,7 @@
 """Accounts get the roles of their groups, and purges the guilds and channels of their manifests.
 
-An account gets every role whose rights it had, for the whole installation, so that nobody gains a right; what it had
-besides is printed. Channels without a guild have a role of their
+An account gets every role whose rights it had, for the whole installation, so that nobody gains a right. Rights that
+its roles do not include are printed. Channels without a guild have a role of their
 own, which all of them get that could read channels. Groups and single permissions are left as they are, without effect.
 """
 

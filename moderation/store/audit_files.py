@@ -53,10 +53,10 @@ def verify_archive(
     return found
 
 
-def store_archive(folder: Path, lines: Iterable[bytes], *, key: bytes) -> tuple[ArchiveFile, ArchivedRange]:
-    """Write an archive, read it back and give it its name; return both. An existing file is replaced by the same.
+def store_archive(folder: Path, lines: Iterable[bytes], *, key: bytes) -> ArchivedRange:
+    """Write an archive, read it back and give it its name; return what it contains.
 
-    Raises `WrongArchive` if what was read back is not right, `StoreUnavailable`.
+    An existing file is replaced by the same. Raises `WrongArchive` if what was read back is wrong, `StoreUnavailable`.
     """
     part = folder / f".audit-{os.getpid()}.part"
     try:
@@ -74,14 +74,20 @@ def store_archive(folder: Path, lines: Iterable[bytes], *, key: bytes) -> tuple[
         raise _unavailable(folder, error) from error
     finally:
         part.unlink(missing_ok=True)
-    return ArchiveFile(found.first, found.last, folder / name), found
+    return found
 
 
 def make_durable(file: ArchiveFile) -> None:
-    """Return once the file and its name are on disk: a process may have been killed before. Raises OSError."""
-    with file.path.open("rb") as stored:
-        os.fsync(stored.fileno())
-    _sync_folder(file.path.parent)
+    """Return once the file and its name are on disk: its writer may have been killed before.
+
+    Raises `StoreUnavailable`.
+    """
+    try:
+        with file.path.open("rb") as stored:
+            os.fsync(stored.fileno())
+        _sync_folder(file.path.parent)
+    except OSError as error:
+        raise _unavailable(file.path, error) from error
 
 
 def delete_parts(folder: Path) -> None:

@@ -27,7 +27,7 @@ FIELD = "confirm_secret"
 
 
 _THEN = "confirm_then"
-"""Field that says that a page is to be shown afterwards, because nothing was posted."""
+"""Hidden field after a GET: the page that was requested is shown after the confirmation."""
 
 
 class ConfirmIdentity:

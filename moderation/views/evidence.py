@@ -94,19 +94,14 @@ def _write(evidence: Evidence) -> Iterator[bytes]:
 
 def _readme(evidence: Evidence) -> str:
     purge = str(evidence.purge.pk)
-    erased = (
-        "" if evidence.has_content else "\n               Empty: the copies of this purge were permanently deleted."
-    )
-    pruned = "" if evidence.has_manifest else "\n               Empty: the manifest of this purge is no longer kept."
+    content = "" if evidence.has_content else "Empty: the copies of this purge were permanently deleted."
+    manifest = "" if evidence.has_manifest else "Empty: the manifest of this purge is no longer kept."
     archived = evidence.archived_to
-    moved = f"\n               Entries up to position {archived} of the chain are in the archives of the audit log."
-    return README.format(
-        purge=purge,
-        underline="=" * (len(purge) + 1),
-        content=erased,
-        manifest=pruned,
-        archived=moved if archived else "",
-    )
+    moved = f"Entries up to position {archived} of the chain are in the archives of the audit log." if archived else ""
+    notes = {"content": content, "manifest": manifest, "archived": moved}
+    # Each is a line of its own, below the description of its file.
+    lines = {name: text and f"\n{' ' * 15}{text}" for name, text in notes.items()}
+    return README.format(purge=purge, underline="=" * (len(purge) + 1), **lines)
 
 
 def _counted(messages: Iterable[EvidenceMessage], counts: dict[str, int]) -> Iterator[EvidenceMessage]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required, permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
@@ -18,6 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.client_address import client_address
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
+from chatstore.domain.roles import Grant
+from chatstore.models.users import User
 from chatstore.operations.health.channel_list import guild_names
 from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES
 from moderation.forms import read_cursor
@@ -30,6 +30,7 @@ from moderation.operations.access.invitations import (
 from moderation.operations.access.roles import give_roles, list_roles, take_role
 from moderation.operations.lookup.audit_log import account_named, account_names
 from moderation.operations.selection.places import parse_grants, parse_until
+from moderation.presentation.page_urls import invitation_link
 from moderation.presentation.roles import ROLE_DESCRIPTIONS, ROLE_LABELS
 from moderation.sign_in_stages import (
     begin_second_stage,
@@ -55,10 +56,7 @@ def roles(request: HttpRequest) -> HttpResponse:
         account = account_named(_clean(typed.get("person", "")))
         if account is None:
             raise BadInput(gettext("There is no such account. Invite a new one below."))
-        grants = parse_grants(
-            typed.get("role", ""), guild=typed.get("server", ""), channels=typed.get("channels", ""), user=actor
-        )
-        give_roles(account, grants, actor=actor, until=_until(typed))
+        give_roles(account, _grants(typed, actor), actor=actor, until=_until(typed))
     except (BadInput, Forbidden) as error:
         return _show(request, typed=typed, error_message=error.text)
     return redirect("roles")
@@ -84,12 +82,9 @@ def role_invite(request: HttpRequest) -> HttpResponse:
     require_confirmation(request)
     typed, actor = request.POST, actor_of(request)
     try:
-        grants = parse_grants(
-            typed.get("role", ""), guild=typed.get("server", ""), channels=typed.get("channels", ""), user=actor
-        )
         account, token = invite(
             typed.get("username", ""),
-            grants,
+            _grants(typed, actor),
             actor=actor,
             full_name=typed.get("full_name", ""),
             until=_until(typed),
@@ -99,13 +94,13 @@ def role_invite(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "roles",
         "account": account,
-        "link": settings.BASE_URL + reverse("invitation") + "?" + urlencode({"token": token}),
+        "link": invitation_link(token),
         "hours": settings.INVITATION_HOURS,
     }
     return render(request, "moderation/roles/invited.html", context)
 
 
-# Whoever has the link is let in, once; wrong ones are throttled as wrong passwords are.
+# The token takes the place of a sign-in, once. Wrong ones are throttled like wrong passwords.
 @login_not_required
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -140,6 +135,11 @@ def _accept(request: HttpRequest, token: str) -> HttpResponse:
     if needs_second_factor(account):
         return begin_second_stage(request, account, next_url="")
     return redirect(complete_sign_in(request, account, has_passed_factor=False))
+
+
+def _grants(typed: QueryDict, actor: User) -> list[Grant]:
+    role, guild, channels = (typed.get(name, "") for name in ("role", "server", "channels"))
+    return parse_grants(role, guild=guild, channels=channels, user=actor)
 
 
 def _until(typed: QueryDict) -> Any:

@@ -48,7 +48,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     _require_enabled()
     if request.GET.get("error"):
         # The library would sign out whoever follows such a link.
-        return _fail(request, gettext("The sign-in was cancelled or took too long. Try again."))
+        return _fail(request, _cancelled())
     try:
         return _callback(request)
     except StoreUnavailable as error:
@@ -69,7 +69,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]
         return read_setting(attr, *args)
 
     def login_failure(self) -> HttpResponse:
-        return _fail(self.request, gettext("The sign-in was cancelled or took too long. Try again."))
+        return _fail(self.request, _cancelled())
 
     def login_success(self) -> HttpResponse:
         """Sign in, or go on to the second stage. A user who is signed in confirms by it that it is them."""
@@ -93,6 +93,10 @@ _callback: Callable[[HttpRequest], HttpResponse] = _Callback.as_view()
 def _require_enabled() -> None:
     if not is_enabled():
         raise NotFound(gettext("Single sign-on is not configured."))
+
+
+def _cancelled() -> str:
+    return gettext("The sign-in was cancelled or took too long. Try again.")
 
 
 def _fail(request: HttpRequest, message: str, *, status: int = 403) -> HttpResponse:

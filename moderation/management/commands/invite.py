@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.urls import reverse
 
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.management.inert import InertCommand
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
 from moderation.management.commands.role import add_actor, add_place, read_place
 from moderation.operations.access.invitations import invite
+from moderation.presentation.page_urls import invitation_link
 
 
 class Command(InertCommand):
@@ -35,6 +34,5 @@ class Command(InertCommand):
             account, token = invite(options["user"], grants, actor=actor, full_name=options["name"], until=until)
         except (BadInput, Forbidden) as error:
             raise CommandError(str(error), returncode=BAD_INPUT) from None
-        link = settings.BASE_URL + reverse("invitation") + "?" + urlencode({"token": token})
         self.stdout.write(f"{account.get_username()}: valid once, for {settings.INVITATION_HOURS} hours")
-        self.stdout.write(link)
+        self.stdout.write(invitation_link(token))

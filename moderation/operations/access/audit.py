@@ -65,7 +65,7 @@ def record_action(
 
 
 def act_by_command(account: User) -> User:
-    """Have the entries of an account's acts say that a command acts, and for which user of the operating system."""
+    """Record in the entries of an account's acts that a command acts, and for which user of the operating system."""
     setattr(account, _ACTS_BY, name_command_line())
     return account
 

@@ -57,7 +57,7 @@ ENTRIES_PER_FILE = 200_000
 """A file of that many entries has about 20 MB; it is verified and deleted as a whole."""
 
 ARCHIVE_LOCK = 4_005_915
-"""Key of the Postgres advisory lock of whoever writes archives or deletes what is archived."""
+"""Key of the Postgres advisory lock that is held while archives are written or archived entries are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,8 @@ def write_archives(
         while links := _due_links(position, before, entries_per_file, check):
             # The hash before them: of the last link that is archived.
             try:
-                _file, found = store_archive(
-                    archive.folder, write_archive(links, previous=_hash_at(position), key=archive.key), key=archive.key
-                )
+                lines = write_archive(links, previous=_hash_at(position), key=archive.key)
+                found = store_archive(archive.folder, lines, key=archive.key)
             except WrongArchive as error:
                 raise BadInput(_("The audit log cannot be archived: %(reason)s.", reason=str(error))) from error
             written.append(found)
@@ -279,10 +278,7 @@ def _end_of(archive: Archive) -> int:
     is_other = end > 0 and link is None
     if link is not None and files and files[-1].last == end:
         # After a restore from a backup there may be another link at the same position.
-        try:
-            is_other = verify_archive(files[-1], key=archive.key).hash != bytes(link.hash)
-        except WrongArchive as error:
-            raise _refuse(files[-1], str(error)) from error
+        is_other = _read_whole(archive, files[-1]).hash != bytes(link.hash)
     if is_other:
         raise BadInput(_("The archives in %(folder)s are not those of this database.", folder=str(archive.folder)))
     return end
@@ -301,10 +297,7 @@ def _hash_at(position: int) -> bytes:
 def _verified(archive: Archive, file: ArchiveFile) -> ArchivedRange:
     """Verify a file and the same part of the chain in the database. Raises `BadInput`, `StoreUnavailable`."""
     begins_after = _archived_position()
-    try:
-        found = verify_archive(file, key=archive.key)
-    except WrongArchive as error:
-        raise _refuse(file, str(error)) from error
+    found = _read_whole(archive, file)
     if found.first != begins_after + 1 or found.previous != _hash_at(begins_after):
         raise _refuse(file, "it does not continue what was deleted before")
     for problem in walk_chain(begins_after, Verification(), until=found.last):
@@ -314,6 +307,14 @@ def _verified(archive: Archive, file: ArchiveFile) -> ArchivedRange:
         raise _refuse(file, "it differs from the database")
     make_durable(file)
     return found
+
+
+def _read_whole(archive: Archive, file: ArchiveFile) -> ArchivedRange:
+    """Verify a file by itself. Raises `BadInput`, `StoreUnavailable`."""
+    try:
+        return verify_archive(file, key=archive.key)
+    except WrongArchive as error:
+        raise _refuse(file, str(error)) from error
 
 
 def _refuse(file: ArchiveFile, reason: str) -> BadInput:

@@ -1,7 +1,7 @@
 """Invitations: a new account with its roles, and a link by which its owner sets the password, once.
 
-The account exists at once, so that its roles can be seen and changed, but nobody can sign in to it before. Of the link
-only a hash is stored: it is shown once, to the one who invites.
+The account is created at once, so that its roles can be viewed and changed, but it has no password until the link is
+used. Only a hash of the link's token is stored: the link is shown once, to the account that invites.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def invite(
     """Create an account with roles, and return it with the token of its link. An earlier link ends.
 
     For an account that was invited and has not set its password yet, only the link is made again, besides the roles;
-    that takes the right to give all of its roles, because whoever has the link gets them. Raises `Forbidden`,
-    `NotFound`, and `BadInput` for a name that cannot be used or is taken.
+    this takes the right to give all of its roles, because the link opens the account. Raises `Forbidden`, `NotFound`,
+    and `BadInput` for a name that cannot be used or is taken.
     """
     require(actor, GIVE_ROLES)
     username, full_name = User.normalize_username(username.strip()), full_name.strip()

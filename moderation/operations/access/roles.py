@@ -126,12 +126,10 @@ def _check_until(until: dt.datetime | None, actor: User) -> None:
 
 
 def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:
-    """Give an account these of some roles, and take the others of them: what single sign-on does, in nobody's name.
+    """Set which of some roles an account has, as single sign-on does; the entries name no actor.
 
     Roles for guilds that do not exist are left out. Must be called inside a transaction.
     """
-    if account.is_superuser:
-        return
     guilds = {grant.guild_id for grant in grants if grant.guild_id is not None}
     known = set(Guild.objects.filter(pk__in=guilds).values_list("pk", flat=True))
     wanted = {grant for grant in grants if grant.guild_id is None or grant.guild_id in known}
@@ -177,9 +175,7 @@ def _visible(user: Actor, right: str = VIEW_ROLES) -> RoleGrantQuerySet:
         return rows
     if scope.every_guild:
         return rows.filter(Q(channel=None) | Q(channel__guild__isnull=False) | Q(channel_id__in=scope.channels))
-    return rows.filter(
-        Q(guild_id__in=scope.guilds) | Q(channel__guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels)
-    )
+    return rows.within(scope)
 
 
 def _give(account: User, grant: Grant, *, actor: User | None, until: dt.datetime | None) -> RoleGrant:

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
+from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS
 from chatstore.store.activity import MAX_KEPT, channels_active_within, last_active_channels, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
@@ -105,13 +106,18 @@ def _visits(user: Actor, *, opened: Channel | None) -> list[int]:
 
 def _first_channel(user: Actor) -> Channel | None:
     """Return the channel with the newest message, or else the first one by name; None if the user may open none."""
+    channels = visible_channels(user)
+    return _newest_of(channels, ranked=MAX_RANKED) or channels.first()
+
+
+def _newest_of(channels: ChannelQuerySet, *, ranked: int) -> Channel | None:
+    """Return the one of some channels that is first among those with the newest messages. ranked: how many of these."""
     try:
-        ranked = last_active_channels(MAX_RANKED)
+        active = last_active_channels(ranked)
     except StoreUnavailable:
-        ranked = []
-    known = visible_channels(user).in_bulk(ranked) if ranked else {}
-    newest = next((known[channel_id] for channel_id in ranked if channel_id in known), None)
-    return newest or visible_channels(user).first()
+        return None
+    known = channels.in_bulk(active) if active else {}
+    return next((known[channel_id] for channel_id in active if channel_id in known), None)
 
 
 def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -136,13 +142,7 @@ def _guilds_with(guilds: list[Guild], current: Guild | None) -> list[Guild]:
 def entrance_of(user: Actor, guild_id: int) -> Channel:
     """Return the guild's channel with the newest message, or else its first one by name. Raises `NotFound`."""
     channels = visible_channels(user).filter(guild_id=guild_id)
-    try:
-        ranked = last_active_channels(MAX_KEPT)
-    except StoreUnavailable:
-        ranked = []
-    found = channels.in_bulk(ranked)
-    newest = next((found[channel_id] for channel_id in ranked if channel_id in found), None)
-    channel = newest or channels.order_by("name", "pk").first()
+    channel = _newest_of(channels, ranked=MAX_KEPT) or channels.order_by("name", "pk").first()
     if channel is None:
         raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
     return channel

@@ -48,7 +48,7 @@ def may_export_evidence(user: Actor, purge: Purge) -> bool:
 
 
 class Evidence:
-    """Contents of the export. Each method reads anew, while its result is consumed."""
+    """Contents of the export. Each method sends its own queries, while its result is consumed."""
 
     def __init__(self, purge: Purge, actor: User) -> None:
         self.purge, self._actor = purge, actor

@@ -158,11 +158,12 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
 
 def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that have ended and can still be undone."""
+    # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
+    ended = CAN_BE_UNDONE - {PurgeState.PAUSED}
     since = {
         one.purge: one.purge.quarantined_at
         for one in listed
-        # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
-        if one.purge.state in CAN_BE_UNDONE - {PurgeState.PAUSED} and one.purge.quarantined_at is not None
+        if one.purge.state in ended and one.purge.quarantined_at is not None
     }
     now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
     held = times_held(since) if since and Hold.objects.exists() else {}

@@ -87,8 +87,7 @@ def _shared_with(user: Actor) -> QuerySet[SavedFilter]:
     shared, scope = SavedFilter.objects.filter(is_shared=True), scope_for(user, ADD_PURGE)
     if scope.every_guild:
         return shared
-    within = Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | Q(channel__guild_id__in=scope.guilds)
-    others = RoleGrant.objects.filter(account=OuterRef("owner")).in_force().exclude(within)
+    others = RoleGrant.objects.filter(account=OuterRef("owner")).in_force().outside(scope)
     return shared.filter(~Exists(others.order_by()), owner__is_superuser=False)
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import InterfaceError, OperationalError, connection
 from pytest_django import Settings
 
 from chatstore.domain.errors import BadInput, Forbidden
@@ -32,6 +29,7 @@ from moderation.operations.access.audit_archive import (
 from moderation.operations.access.audit_chain import Anchor, archived_end, link_entries, newest_anchor, verify_chain
 from moderation.store.audit_files import list_archives
 from tests.changed_audit_log import change_audit_log
+from tests.cut_connection import run_until
 from tests.table_owner import as_table_owner
 
 KEY = "a key of the tests, long enough for it"
@@ -211,7 +209,7 @@ def test_a_deletion_that_is_killed_between_any_two_statements_is_whole_or_nothin
     write_archives(archive, entries_per_file=3)
     statements = 0
     with as_table_owner():
-        while _delete_until(archive, ada, statements):
+        while run_until(statements, lambda: delete_archived(archive, actor=ada)):
             end = archived_end()
             assert end is not None
             left = AuditEntry.objects.exclude(action="entries_archived").filter(at__lt="2025-01-01T00:00Z").count()
@@ -221,26 +219,6 @@ def test_a_deletion_that_is_killed_between_any_two_statements_is_whole_or_nothin
     link_entries()
     assert not verify_chain().problems
     assert not problems_of(archive, begins_after)
-
-
-def _delete_until(archive: Archive, actor: User, statements: int) -> bool:
-    """Delete, and cut the connection before that statement, as a kill does; return whether it was reached."""
-    left = statements
-
-    def cut(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        nonlocal left
-        if left == 0:
-            connection.connection.close()
-        left -= 1
-        return execute(sql, params, many, context)
-
-    try:
-        with connection.execute_wrapper(cut):
-            delete_archived(archive, actor=actor)
-    except (OperationalError, InterfaceError):
-        connection.close()
-        return True
-    return False
 
 
 @pytest.fixture

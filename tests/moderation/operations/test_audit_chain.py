@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
+from django.db import ProgrammingError, connection, transaction
 from pytest_django import Settings
 
 from chatstore.models import Finding, JobRun
@@ -31,6 +31,7 @@ from moderation.operations.access.audit_monitoring import (
     may_change_audit_log,
 )
 from tests.changed_audit_log import change_audit_log
+from tests.cut_connection import run_until
 from tests.waiting import LIMIT_SECONDS
 
 ENTRIES = "moderation_auditentry"
@@ -258,7 +259,7 @@ def test_a_linker_that_is_killed_between_any_two_statements_loses_nothing(start:
     statements = 0
     while True:
         entry = record_action("hold_placed", actor=ada, details={"n": statements})
-        if not _link_until(statements):
+        if not run_until(statements, link_entries):
             break
         is_waiting = UnlinkedEntry.objects.filter(entry_id=entry.pk).exists()
         assert is_waiting is not AuditLink.objects.filter(entry_id=entry.pk).exists()
@@ -267,26 +268,6 @@ def test_a_linker_that_is_killed_between_any_two_statements_loses_nothing(start:
     assert statements >= 6
     assert AuditLink.objects.filter(position__gt=start).count() == statements + 1
     assert not problems(start)
-
-
-def _link_until(statements: int) -> bool:
-    """Link, and cut the connection before that statement, as a kill does; return whether it was reached."""
-    left = statements
-
-    def cut(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        nonlocal left
-        if left == 0:
-            connection.connection.close()
-        left -= 1
-        return execute(sql, params, many, context)
-
-    try:
-        with connection.execute_wrapper(cut):
-            link_entries()
-    except (OperationalError, InterfaceError):
-        connection.close()
-        return True
-    return False
 
 
 def test_an_old_entry_without_a_link_is_a_finding_until_it_is_linked(start: int, ada: User) -> None:
