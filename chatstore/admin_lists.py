@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from django import forms
 from django.contrib.auth import get_permission_codename
 from django.db import connection
-from django.db.models import Model, QuerySet
+from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
@@ -70,6 +71,17 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         )
 
 
+class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """A choice by ID. Invalid IDs are rejected and not shown again, since the widget would query Postgres for them."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the selected ID; None for an invalid one."""
+        try:
+            return parse_snowflake(super().prepare_value(value))
+        except BadInput:
+            return None
+
+
 class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
     """Admin of a large table. Its list cannot be sorted by columns."""
 
@@ -81,6 +93,15 @@ class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
         """Return the row. An empty `_to_field` means none: Django looks for a field without a name."""
         found: Model | None = super().get_object(request, object_id, from_field or None)
         return found
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField[Any] | None:
+        """Return a field that accepts any input from a URL or a form."""
+        field: forms.ModelChoiceField[Any] | None = super().formfield_for_foreignkey(
+            db_field, request, form_class=SnowflakeChoice, **kwargs
+        )
+        return field
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether the account may view everything: a list has the rows of all guilds."""

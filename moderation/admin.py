@@ -149,7 +149,7 @@ class RaidSettingsAdmin(RecordedAdmin, KeysetAdmin):
 
     list_display = ("guild", "is_enabled", "messages_per_minute", "accounts")
     list_select_related = ("guild",)
-    search_fields = ("=guild",)
+    search_fields = ("guild__name", "=guild__id")
     autocomplete_fields = ("guild",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

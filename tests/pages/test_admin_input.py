@@ -10,6 +10,7 @@ from django.test import Client
 
 from chatstore.models import Channel
 from chatstore.models.users import User
+from moderation.models import RaidSettings
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -18,6 +19,7 @@ NUL, DIGITS = "\0", "9" * 5_000
 HOSTILE = {"NUL": NUL, "5,000 digits": DIGITS, "64 bits and more": "9" * 30, "a word": "harbour"}
 
 CHANNELS = "/admin/chatstore/channel/"
+RAID_SETTINGS = "/admin/moderation/raidsettings/"
 AUTOCOMPLETE = "/admin/autocomplete/?app_label=chatstore&model_name=channel&field_name=guild&term={}"
 URLS = (
     AUTOCOMPLETE,
@@ -32,9 +34,12 @@ URLS = (
     f"{CHANNELS}?o={{}}",
     f"{CHANNELS}{{}}/change/",
     f"{CHANNELS}{{}}/history/",
+    "/admin/chatstore/guild/?q={}",
     "/admin/chatstore/chatuser/?q={}",
     "/admin/moderation/purge/?q={}",
     "/admin/moderation/auditentry/?q={}",
+    f"{RAID_SETTINGS}?q={{}}",
+    f"{RAID_SETTINGS}add/?guild={{}}",
     "/admin/r/{}/{}/",
 )
 
@@ -72,6 +77,22 @@ def test_a_channel_is_not_added_with_hostile_input(
     response = sign_in(ada).post(f"{CHANNELS}add/", fields)
     assert response.status_code in {200, 400}
     assert Channel.objects.count() == before
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_settings_of_raids_are_not_added_for_a_hostile_guild(value: str, ada: User, sign_in: SignIn) -> None:
+    before = RaidSettings.objects.count()
+    response = sign_in(ada).post(f"{RAID_SETTINGS}add/", {"guild": value, "messages_per_minute": "60"})
+    assert response.status_code in {200, 400}
+    assert RaidSettings.objects.count() == before
+
+
+def test_settings_of_raids_are_found_by_their_guild(previewed: PreviewedPurge, ada: User, sign_in: SignIn) -> None:
+    guild = previewed.channel.guild
+    assert guild is not None
+    RaidSettings.objects.get_or_create(guild=guild)
+    for term in (guild.name, str(guild.pk)):
+        assert guild.name in sign_in(ada).get(RAID_SETTINGS, {"q": term}).content.decode()
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
