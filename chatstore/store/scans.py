@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -11,7 +12,9 @@ from typing import Any
 from django.conf import settings
 
 from chatstore.domain.buckets import BucketKey, join_keys
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
+from chatstore.domain.texts import gettext_lazy
 from chatstore.store import cassandra, traces
 from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
 
@@ -63,6 +66,7 @@ class BucketPages:
         known_tombstones: int | None = None,
     ) -> None:
         self.known_tombstones = known_tombstones
+        self._key = channel_id, bucket
         self._traces: list[uuid.UUID] = []
         self._pages = iterate_rows(
             channel_id,
@@ -76,16 +80,27 @@ class BucketPages:
         return self._pages
 
     def count_tombstones(self) -> int:
-        """Return the tombstones that the read has scanned so far. Raises `StoreUnavailable` if a replica did not report
-        them.
+        """Return the tombstones that the read has scanned so far; if its trace is lost, those of the whole bucket.
+
+        Raises `StoreUnavailable` if the trace of another read is lost too.
         """
         return count_tombstones([self])[0]
+
+    def _count_again(self) -> int:
+        again = BucketPages(*self._key, columns=_IDS, fetch_size=SCAN_FETCH)
+        deque(again, maxlen=0)
+        (count,) = traces.count_tombstones([again._traces])
+        if count is None:
+            raise StoreUnavailable(gettext_lazy("A replica has not reported how many tombstones it scanned."))
+        return count
 
 
 def count_tombstones(reads: Sequence[BucketPages]) -> list[int]:
     """Return `BucketPages.count_tombstones` of each read, with all of their traces in flight at once."""
-    counts = iter(traces.count_tombstones_each([read._traces for read in reads if read.known_tombstones is None]))
-    return [next(counts) if read.known_tombstones is None else read.known_tombstones for read in reads]
+    counted = iter(traces.count_tombstones([read._traces for read in reads if read.known_tombstones is None]))
+    counts = [next(counted) if read.known_tombstones is None else read.known_tombstones for read in reads]
+    # Once more: the nodes may have dropped events only because of many reads at once.
+    return [read._count_again() if count is None else count for read, count in zip(reads, counts, strict=True)]
 
 
 def read_whole_rows(channel_id: int, bucket: int, *, known_tombstones: int | None = None) -> BucketPages:

@@ -1,7 +1,8 @@
 """Live rows and tombstones that Cassandra's replicas scanned for a read, from its trace.
 
 A trace is written slightly after its response, each replica's event separately, so it is polled until all of them have
-arrived. Unknown is never 0.
+arrived. A node drops events while more than 1,000 wait to be written (`Stage.TRACING` of Cassandra 5.0), and nothing
+tells which. Unknown is never 0.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ def execute_traced(
     wanted = _count_replicas(cassandra.LOCAL_QUORUM if consistency is None else consistency)
     per_replica: dict[str, tuple[int, int]] = {}
     for trace_id in trace_ids:
-        for replica, (live, dead) in _read_trace(trace_id, wanted).items():
+        seen = _read_trace(trace_id, wanted, time.monotonic())
+        if len(seen) < wanted:
+            raise unreported(len(seen), wanted)
+        for replica, (live, dead) in seen.items():
             sum_live, sum_dead = per_replica.get(replica, (0, 0))
             per_replica[replica] = (sum_live + live, sum_dead + dead)
     return Traced(
@@ -73,27 +77,29 @@ def execute_traced(
     )
 
 
-def count_tombstones(traces: Iterable[uuid.UUID]) -> int:
-    """Return the tombstones that traced quorum reads scanned: per read, those of the replica that scanned the most.
+def count_tombstones(reads: Sequence[Sequence[uuid.UUID]]) -> list[int | None]:
+    """Return the tombstones that traced quorum reads scanned, with all traces in flight at once.
 
-    Raises `StoreUnavailable` if a replica's event does not arrive.
+    reads: the trace of each page of a read. Of a page the replica that scanned the most counts. None if an event has
+    not arrived within `TRACE_WAIT_SECONDS`.
     """
-    return count_tombstones_each([list(traces)])[0]
-
-
-def count_tombstones_each(reads: Sequence[Sequence[uuid.UUID]]) -> list[int]:
-    """Return `count_tombstones` of the traces of each read, with all traces in flight at once."""
     wanted = _count_replicas(cassandra.LOCAL_QUORUM)
     jobs = ((_SELECT_EVENTS, (trace,)) for traces in reads for trace in traces)
     answers = cassandra.execute_window(jobs, consistency=cassandra.LOCAL_ONE)
-    return [sum(_tombstones_in(trace, next(answers), wanted) for trace in traces) for traces in reads]
+    began = time.monotonic()
+    counts: list[int | None] = []
+    for traces in reads:
+        # All of them: the answers of the next read follow.
+        pages = [_tombstones_in(trace, next(answers), wanted, began) for trace in traces]
+        counts.append(None if None in pages else sum(count for count in pages if count is not None))
+    return counts
 
 
-def _tombstones_in(trace: uuid.UUID, events: Iterable[cassandra.Row], wanted: int) -> int:
+def _tombstones_in(trace: uuid.UUID, events: Iterable[cassandra.Row], wanted: int, began: float) -> int | None:
     seen = _parse_rows(events)
     if len(seen) < wanted:
-        seen = _read_trace(trace, wanted)
-    return max(dead for _, dead in seen.values())
+        seen = _read_trace(trace, wanted, began)
+    return max(dead for _, dead in seen.values()) if len(seen) >= wanted else None
 
 
 def _count_replicas(consistency: int) -> int:
@@ -105,26 +111,31 @@ def _count_replicas(consistency: int) -> int:
     return 1
 
 
-def _read_trace(trace_id: uuid.UUID, wanted: int) -> dict[str, tuple[int, int]]:
-    """Return (live, tombstones) of each replica in one page's trace, polling until all have arrived."""
-    began = time.monotonic()
+def unreported(answered: int, wanted: int) -> StoreUnavailable:
+    """Return the error of a read whose trace lacks events."""
+    return StoreUnavailable(
+        ngettext_lazy(
+            "Only %(answered)s of %(count)s replica reported what it scanned.",
+            "Only %(answered)s of %(count)s replicas reported what they scanned.",
+            wanted,
+            answered=answered,
+        )
+    )
+
+
+def _read_trace(trace_id: uuid.UUID, wanted: int, began: float) -> dict[str, tuple[int, int]]:
+    """Return (live, tombstones) of each replica in one page's trace, polling until all or the time has come.
+
+    began: of the wait, by the monotonic clock.
+    """
     while True:
         waited = time.monotonic() - began
         seen = _query_trace(trace_id, cassandra.LOCAL_ONE)
         if len(seen) < wanted and waited > LOCAL_ONE_SECONDS:
             with suppress(StoreUnavailable):
                 seen = _query_trace(trace_id, cassandra.LOCAL_QUORUM)
-        if len(seen) >= wanted:
+        if len(seen) >= wanted or waited > TRACE_WAIT_SECONDS:
             return seen
-        if waited > TRACE_WAIT_SECONDS:
-            raise StoreUnavailable(
-                ngettext_lazy(
-                    "Only %(answered)s of %(count)s replica reported what it scanned.",
-                    "Only %(answered)s of %(count)s replicas reported what they scanned.",
-                    wanted,
-                    answered=len(seen),
-                )
-            )
         time.sleep(0.01)
 
 

@@ -106,7 +106,7 @@ def test_a_trace_belongs_to_the_successful_attempt_after_a_reprepare() -> None:
     tables.set_gc_grace("messages", seconds)
     found: list[uuid.UUID] = []
     pages = list(cassandra.iterate(cql, (channel_id,), fetch_size=20, traces=found))
-    assert (len(pages), traces.count_tombstones(found)) == (2, 0)
+    assert (len(pages), traces.count_tombstones([found])) == (2, [0])
 
 
 def test_the_larger_of_two_trace_lines_of_one_replica_counts() -> None:
