@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django import forms
 from django.contrib import admin
-from django.db.models import ForeignKey, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.dateformat import format as date_format
@@ -23,9 +22,8 @@ from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState, ChannelState, state_of_channel
-from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.models.names import NamedQuerySet
+from chatstore.models.names import LONGEST_NAME, NamedQuerySet
 from chatstore.operations.health.channel_health import health_limits, read_channel_health
 from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
@@ -61,39 +59,16 @@ _CHANNEL_STATES: dict[ChannelState, Promise] = {
 _FIGURES = ("state", "tombstones", "size", "newest_page")
 """Figures of a channel, from its row in the table of all channels."""
 
-SEARCH_CHARACTERS = 200
-"""The length of the longest name."""
-
-
-class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A choice by ID. Invalid IDs are rejected and not shown again, since the widget would query Postgres for them."""
-
-    def prepare_value(self, value: Any) -> Any:
-        """Return the selected ID; None for an invalid one."""
-        try:
-            return parse_snowflake(super().prepare_value(value))
-        except BadInput:
-            return None
-
 
 class NeverDeleted(KeysetAdmin):
     """Rows that messages in the store refer to. Deleting one would orphan the messages."""
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> forms.ModelChoiceField[Any] | None:
-        """Return a field that accepts any input from a URL or a form."""
-        field: forms.ModelChoiceField[Any] | None = super().formfield_for_foreignkey(
-            db_field, request, form_class=SnowflakeChoice, **kwargs
-        )
-        return field
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Search for a term. Raises `BadInput` for one that is longer than any name."""
-        if len(search_term) > SEARCH_CHARACTERS:
-            raise BadInput(_("Enter at most %(count)s characters to search for.") % {"count": SEARCH_CHARACTERS})
+        if len(search_term) > LONGEST_NAME:
+            raise BadInput(_("Enter at most %(count)s characters to search for.") % {"count": LONGEST_NAME})
         if search_term and isinstance(queryset, NamedQuerySet):
             return search_names(queryset, search_term), False
         found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from django.db import models
 
-from chatstore.models.names import NamedQuerySet, name_index
+from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
 
 
 class Guild(models.Model):
     """A guild ("server"); direct messages have none."""
 
     id = models.BigIntegerField(primary_key=True)
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_NAME)
 
     class Meta:
         ordering = ("name", "id")
@@ -42,7 +42,7 @@ class Channel(models.Model):
     id = models.BigIntegerField(primary_key=True)
     guild = models.ForeignKey(Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_NAME)
     category = models.CharField(max_length=200, blank=True)
     topic = models.TextField(blank=True)
 

@@ -16,8 +16,6 @@ from moderation.operations.selection.parsing import find_author, find_channel, s
 
 MAX_SUGGESTED = 8
 
-MAX_NAME_CHARACTERS = 200
-
 MAX_LOOKED_UP = 20
 """Names of one field that are looked up to describe them; each is a query. IDs are one query together."""
 
@@ -83,7 +81,7 @@ def _numbers_in(names: Iterable[str]) -> list[int]:
 
 def _clean(typed: str, sign: str) -> str:
     name = typed.strip().removeprefix(sign).strip()
-    return "" if len(name) > MAX_NAME_CHARACTERS or "\x00" in name else name
+    return "" if "\x00" in name else name
 
 
 def _number(name: str) -> int | None:

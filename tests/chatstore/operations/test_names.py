@@ -6,9 +6,11 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from chatstore.models import ChatUser
-from chatstore.models.names import find_by_name
+from chatstore.models import Channel, ChatUser
+from chatstore.models.names import LONGEST_NAME, find_by_name
 from tests.chatstore.channels import fresh_id
 from tests.plans import explain, rows_read
 
@@ -41,6 +43,18 @@ def test_two_characters_are_found_at_the_beginning_of_a_name_only(word: str) -> 
     found = find_by_name(ChatUser.objects.filter(display_name=f"The {word} one"), "th", limit=10)
     assert len(found) == 1
     assert find_by_name(ChatUser.objects.filter(display_name=f"The {word} one"), "he", limit=10) == []
+
+
+def test_postgres_is_not_asked_for_what_is_longer_than_any_name() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert find_by_name(ChatUser.objects.all(), "x" * 70_000, limit=10) == []
+    assert len(queries) == 0
+
+
+def test_the_longest_name_is_found() -> None:
+    name = secrets.token_hex(LONGEST_NAME // 2)
+    channel = Channel.objects.create(id=fresh_id(), name=name)
+    assert find_by_name(Channel.objects.all(), name, limit=10) == [channel]
 
 
 @pytest.mark.parametrize("text", ["100%", "a_c", "\\", "'", "ΣΊΣΥΦΟΣ", "é"])
