@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.operations.preview import first_matches
-from tests.conftest import make_user
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, old_ids, write
 
 SignIn = Callable[[User], Client]
@@ -58,6 +59,15 @@ def test_an_id_finds_its_user(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     assert [pick["value"] for pick in picks_of(client, kind="people", q=author.pk)] == [str(author.pk)]
     assert picks_of(client, kind="people", q=str(secrets.randbits(62))) == []
+
+
+def test_channels_are_suggested_where_one_may_delete_not_where_one_may_only_read(sign_in: SignIn) -> None:
+    name = f"pier-{secrets.token_hex(6)}"
+    here, there = guild_channel(name), guild_channel(name)
+    gina = make_user("gina", group=None)
+    give(gina, Role.MODERATOR, guild_id=here.guild_id)
+    give(gina, Role.AUDITOR, guild_id=there.guild_id)
+    assert [pick["value"] for pick in picks_of(sign_in(gina), kind="channels", q=name)] == [str(here.pk)]
 
 
 def test_a_channel_has_its_guild_and_category_and_a_guild_narrows_the_list(mona: User, sign_in: SignIn) -> None:

@@ -11,7 +11,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.names import find_by_name
-from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
 from moderation.operations.selection.parsing import find_author, find_channel, split_names
 
 MAX_SUGGESTED = 8
@@ -31,9 +31,14 @@ def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
 
 
 def suggest_channels(user: Actor, typed: str, *, guild_id: int | None = None) -> list[Channel]:
-    """Return channels by the beginning or a part of a name, or by an id. guild_id: only those of this guild."""
-    require(user, "chatstore.view_channel")
-    channels = visible_channels(user) if guild_id is None else visible_channels(user).filter(guild_id=guild_id)
+    """Return channels in which the user may delete, by the beginning or a part of a name, or by an id.
+
+    guild_id: only those of this guild. Raises `Forbidden`.
+    """
+    require(user, ADD_PURGE)
+    channels = visible_channels(user, ADD_PURGE)
+    if guild_id is not None:
+        channels = channels.filter(guild_id=guild_id)
     name = _clean(typed, "#")
     if not name:
         return []
