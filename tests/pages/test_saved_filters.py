@@ -6,16 +6,19 @@ import html
 import re
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from chatstore.domain.roles import Role
-from chatstore.models import Guild
+from chatstore.models import Guild, RoleGrant
 from chatstore.models.users import User
 from moderation.domain.filters import AnyWord, Words
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, SavedFilter
+from moderation.operations.access.roles import take_role
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.selection.saved_filters import MAX_OWN_FILTERS
 from tests.conftest import give, make_user
@@ -134,3 +137,27 @@ def test_a_moderator_of_a_guild_sees_no_shared_filter_of_moderators_elsewhere(
     assert page.count(name) == page.count(f"{name} here")
     assert client.get(secret).status_code == 404
     assert client.get(own).status_code == 200
+
+
+@pytest.mark.parametrize("end", ["taken", "past"])
+def test_a_filter_stays_hidden_elsewhere_when_its_owner_has_lost_their_role(
+    ada: User, name: str, sign_in: SignIn, end: str
+) -> None:
+    channels = make_channel(), make_channel()
+    for channel in channels:
+        channel.guild = Guild.objects.create(pk=channel.pk - 1, name=f"Harbour {secrets.token_hex(4)}")
+        channel.save()
+    gus, gil, former = (make_user(each, group=None) for each in ("gus", "gil", "former"))
+    for account, channel in ((gus, channels[0]), (gil, channels[1]), (former, channels[1])):
+        give(account, Role.MODERATOR, guild_id=channel.guild_id)
+    secret = save(sign_in(former), name, filter_shared="1")
+    granted = RoleGrant.objects.get(account=former)
+    if end == "taken":
+        take_role(granted.pk, actor=ada)
+    else:
+        now = timezone.now()
+        RoleGrant.objects.filter(pk=granted.pk).update(given_at=now - timedelta(days=2), until=now - timedelta(days=1))
+    elsewhere, colleague = sign_in(gus), sign_in(gil)
+    assert name not in elsewhere.get("/delete/").content.decode()
+    assert elsewhere.get(secret).status_code == 404
+    assert colleague.get(secret).status_code == 200

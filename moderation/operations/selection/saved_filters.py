@@ -83,11 +83,14 @@ def list_filters(user: Actor) -> tuple[list[SavedFilter], list[SavedFilter]]:
 
 
 def _shared_with(user: Actor) -> QuerySet[SavedFilter]:
-    """Return the shared filters of moderators who see nothing that the user does not: a filter may name channels."""
+    """Return the shared filters of moderators who never had a role elsewhere: a filter may name channels and words.
+
+    Roles that were taken or have ended count too, because the filters are from that time.
+    """
     shared, scope = SavedFilter.objects.filter(is_shared=True), scope_for(user, ADD_PURGE)
     if scope.every_guild:
         return shared
-    others = RoleGrant.objects.filter(account=OuterRef("owner")).in_force().outside(scope)
+    others = RoleGrant.objects.filter(account=OuterRef("owner")).outside(scope)
     return shared.filter(~Exists(others.order_by()), owner__is_superuser=False)
 
 
