@@ -268,7 +268,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "moderation.sign_in_stages.RequireSecondFactor",
     "moderation.sessions.NoteUse",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "moderation.sessions.RequireSignIn",
     "moderation.preferences.ActivatePreferences",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -8,11 +8,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from moderation.models import StaffSession
 
@@ -51,6 +57,26 @@ class SessionStore(DatabaseSessionStore):
             )
             stale.update(last_used_at=now)
             self.last_used_at = now
+
+
+class RequireSignIn(LoginRequiredMiddleware):
+    """Middleware that redirects to the sign-in page, and from there back to a page that can be opened."""
+
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]
+    ) -> HttpResponseRedirect:
+        """Redirect to the sign-in page. Most URLs of forms accept no GET: after them, the form's page is next."""
+        if request.method in {"GET", "HEAD"}:
+            return super().handle_no_permission(request, view_func)
+        return redirect_to_login(_page_of_form(request), self.get_login_url(view_func))
+
+
+def _page_of_form(request: HttpRequest) -> str:
+    """Return the path of the page from which a form was sent, or else Home."""
+    page = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("home")
+    return urlunsplit(("", "", *urlsplit(page)[2:4], ""))
 
 
 class NoteUse:

@@ -132,3 +132,17 @@ def test_no_cache_may_store_a_page(account: User) -> None:
     client.force_login(account)
     for path in ("/", "/purges/", "/sign-in/", "/no-such-page/"):
         assert {"private", "no-store"} <= set(client.get(path)["Cache-Control"].split(", ")), path
+
+
+@pytest.mark.parametrize(
+    ("referer", "page"),
+    [
+        ("http://testserver/purges/5/?page=2", "/purges/5/%3Fpage%3D2"),
+        ("http://elsewhere.example/purges/5/", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_form_that_is_sent_after_the_session_has_ended_leads_back_to_its_page(referer: str, page: str) -> None:
+    refused = Client().post("/purges/5/confirm/", {"reason": "spam"}, headers={"Referer": referer})
+    assert refused.status_code == 302
+    assert refused["Location"] == f"/sign-in/?next={page}"
