@@ -19,6 +19,7 @@ from chatstore.domain.roles import Role
 from chatstore.models import Channel, Guild, RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Invitation, StaffIdentity
+from moderation.operations.access.roles import take_role
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.second_factors import PASSWORD
@@ -225,6 +226,31 @@ def guild_administrator(channel: Channel) -> User:
     account = make_user("gina", group=None)
     give(account, Role.ADMIN, guild_id=channel.guild_id)
     return account
+
+
+def test_a_link_does_not_open_roles_that_its_inviter_could_not_give(
+    ada: User, channel: Channel, nora: str, sign_in: SignIn
+) -> None:
+    posted = {"username": nora, "role": "moderator", "server": server_of(channel)}
+    link = link_on(sign_in(guild_administrator(channel)).post("/roles/invite/", posted).content.decode())
+    assert Client().get(link).status_code == 200
+    assert sign_in(ada).post("/roles/", {"person": nora, "role": "lead"}).status_code == 302
+    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    assert visitor.get(link).status_code == 404
+    assert accept(link, PASSWORD, client=visitor) == 404
+    assert not User.objects.get(username=nora).has_usable_password()
+    other = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
+    assert accept(other, PASSWORD, client=visitor) == 302
+
+
+def test_a_link_ends_when_its_inviter_is_no_administrator_any_more(
+    ada: User, channel: Channel, nora: str, sign_in: SignIn
+) -> None:
+    gina = guild_administrator(channel)
+    posted = {"username": nora, "role": "admin", "server": server_of(channel)}
+    link = link_on(sign_in(gina).post("/roles/invite/", posted).content.decode())
+    take_role(RoleGrant.objects.get(account=gina).pk, actor=ada)
+    assert accept(link, PASSWORD, client=Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")) == 404
 
 
 def test_an_account_of_single_sign_on_cannot_be_invited(ada: User, sign_in: SignIn) -> None:

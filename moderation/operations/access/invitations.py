@@ -68,7 +68,10 @@ def invite(
 
 
 def account_invited_by(token: str) -> User:
-    """Return the account of a link. Raises `NotFound` for one that was used, replaced, is too old or never existed."""
+    """Return the account of a link. Raises `NotFound` for one that was used, replaced, is too old or never existed.
+
+    It also ends when the account that made it may not, or no longer, give all roles of the invited one.
+    """
     return _open_invitation(token).account
 
 
@@ -118,12 +121,19 @@ def _account_named(username: str, full_name: str, actor: User) -> User:
             raise _is_taken(username) from None
     if not _awaits_owner(account) or not Invitation.objects.filter(account=account).exists():
         raise _is_taken(username)
+    if not _may_give_all_roles_of(account, actor):
+        raise _is_taken(username)
+    return account
+
+
+def _may_give_all_roles_of(account: User, actor: User) -> bool:
+    """Return whether an account may give all roles that another one has: a link opens all of them."""
     for row in RoleGrant.objects.filter(account=account).in_force():
         try:
             check_grant(row.grant, actor=actor)
         except (BadInput, Forbidden, NotFound):
-            raise _is_taken(username) from None
-    return account
+            return False
+    return True
 
 
 def _awaits_owner(account: User) -> bool:
@@ -139,10 +149,13 @@ def _is_taken(username: str) -> BadInput:
 def _open_invitation(token: str) -> Invitation:
     found = (
         Invitation.objects.filter(token_hash=_hash(token), ended_at=None, expires_at__gt=ClockTimestamp())
-        .select_related("account")
+        .select_related("account", "invited_by")
         .first()
     )
     if found is None or not _awaits_owner(found.account):
+        raise _no_invitation()
+    # Roles may have been given since, or those of the inviter taken.
+    if not _may_give_all_roles_of(found.account, found.invited_by):
         raise _no_invitation()
     return found
 
