@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django import template
 from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
 
 from chatstore.domain.roles import Role
 from chatstore.operations.rights import grants_of
+from moderation.presentation.formats import format_short_day
 from moderation.presentation.roles import ROLE_LABELS
 
 register = template.Library()
@@ -23,3 +27,10 @@ def role_names(user: AbstractUser) -> list[str]:
 def role_label(role: str) -> str:
     """Return the label of a role."""
     return str(ROLE_LABELS[Role(role)])
+
+
+@register.filter
+def last_day(until: dt.datetime) -> str:
+    """Return the last day of a role that ends at midnight of the reader's time zone, else ""."""
+    local = timezone.localtime(until)
+    return "" if local.time() != dt.time() else format_short_day(local.date() - dt.timedelta(days=1))

@@ -357,3 +357,30 @@ def test_the_command_gives_lists_and_takes_roles(
         call_command("role", "give", "no such account", "lead")
     with pytest.raises(CommandError, match="There is no server"):
         call_command("role", "give", tess.username, "lead", "--guild", "no such server")
+
+
+def test_the_list_shows_the_last_day_as_it_was_entered_and_links_that_were_not_used(
+    ada: User, nora: str, sign_in: SignIn
+) -> None:
+    client = sign_in(ada)
+    posted = {"username": nora, "role": "lead", "until": "2040-03-01"}
+    link = link_on(client.post("/roles/invite/", posted).content.decode())
+    page = client.get(f"/roles/?account={nora}").content.decode()
+    assert "Last day 1 Mar 2040" in page
+    assert "Invited, link not used yet, valid until" in page
+    Invitation.objects.filter(account__username=nora).update(expires_at=Now())
+    assert "Invitation expired." in client.get(f"/roles/?account={nora}").content.decode()
+    Invitation.objects.filter(account__username=nora).update(expires_at=timezone.now() + dt.timedelta(hours=1))
+    assert accept(link, PASSWORD) == 302
+    page = client.get(f"/roles/?account={nora}").content.decode()
+    assert "Invit" not in page.split('id="give"')[0]
+
+
+def test_a_role_that_ends_during_a_day_is_listed_with_its_time(ada: User, tess: User, sign_in: SignIn) -> None:
+    RoleGrant.objects.create(account=tess, role=Role.LEAD, until=dt.datetime(2040, 3, 1, 15, 30, tzinfo=dt.UTC))
+    assert "15:30 UTC" in sign_in(ada).get(f"/roles/?account={tess.username}").content.decode()
+
+
+def test_the_command_lists_no_roles_of_an_account_that_does_not_exist(nora: str) -> None:
+    with pytest.raises(CommandError, match="There is no account"):
+        call_command("role", "list", nora)

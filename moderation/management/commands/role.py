@@ -23,12 +23,12 @@ class Command(InertCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         acts = parser.add_subparsers(dest="act", metavar="give|take|list", required=True)
         give = acts.add_parser("give", help="give a role")
-        give.add_argument("user", metavar="USER")
+        give.add_argument("user", metavar="USER", help="user name")
         add_place(give)
         take = acts.add_parser("take", help="take a role")
         take.add_argument("id", type=int, metavar="ID", help="as `role list` shows it")
         listed = acts.add_parser("list", help="list roles, newest first")
-        listed.add_argument("user", nargs="?", default="", metavar="USER")
+        listed.add_argument("user", nargs="?", default="", metavar="USER", help="only this account's")
         listed.add_argument("--past", action="store_true", help="also those that were taken or have ended")
         for one in (give, take, listed):
             add_actor(one)
@@ -41,9 +41,7 @@ class Command(InertCommand):
             raise CommandError(str(error), returncode=BAD_INPUT) from None
 
     def _give(self, actor: User, options: dict[str, Any]) -> None:
-        account = User.objects.filter(username=options["user"]).first()
-        if account is None:
-            raise BadInput(f"There is no account {options['user']!r}. Use `manage.py invite` for a new one.")
+        account = _find_account(options["user"])
         grants, until = read_place(options, actor)
         for row in give_roles(account, grants, actor=actor, until=until):
             self.stdout.write(_describe(row))
@@ -52,6 +50,8 @@ class Command(InertCommand):
         self.stdout.write(_describe(take_role(options["id"], actor=actor)))
 
     def _list(self, actor: User, options: dict[str, Any]) -> None:
+        if options["user"]:
+            _find_account(options["user"])
         before: int | None = None
         while True:
             page = list_roles(actor, account=options["user"], with_past=options["past"], before=before)
@@ -81,6 +81,13 @@ def read_place(options: dict[str, Any], actor: User) -> tuple[Any, Any]:
     """Return the roles to give and their end. Raises `BadInput`."""
     grants = parse_grants(options["role"], guild=options["guild"], channels=",".join(options["channel"]), user=actor)
     return grants, parse_until(options["until"], now=timezone.localtime())
+
+
+def _find_account(name: str) -> User:
+    account = User.objects.filter(username=name).first()
+    if account is None:
+        raise BadInput(f"There is no account {name!r}. Use `manage.py invite` for a new one.")
+    return account
 
 
 def _describe(row: RoleGrant) -> str:

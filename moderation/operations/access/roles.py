@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
@@ -33,6 +33,7 @@ from chatstore.operations.rights import (
     require,
     scope_for,
 )
+from moderation.models import Invitation
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions
 from moderation.operations.access.visibility import Actor
@@ -49,11 +50,16 @@ class RolePage:
 
 
 def list_roles(user: Actor, *, account: str = "", with_past: bool = False, before: int | None = None) -> RolePage:
-    """Return the roles given where the user may see them. account: a user name. Raises `Forbidden`, `BadInput`."""
+    """Return the roles given where the user may see them, with `invited_until` of accounts whose link was not used.
+
+    account: a user name. Raises `Forbidden`, `BadInput`.
+    """
     require(user, VIEW_ROLES)
     if "\x00" in account:
         raise BadInput(_("A name cannot contain a NUL character. Remove it."))
     rows = _visible(user).select_related("account", "guild", "channel__guild", "given_by", "taken_by").order_by("-id")
+    unused = Invitation.objects.filter(account=OuterRef("account"), ended_at=None)
+    rows = rows.annotate(invited_until=Subquery(unused.values("expires_at")))
     rows = rows if with_past else rows.in_force()
     rows = rows.filter(account__username=account) if account else rows
     rows = rows if before is None else rows.filter(pk__lt=before)
