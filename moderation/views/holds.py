@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -9,8 +11,21 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models import Channel, ChatUser
 from chatstore.operations.rights import require
-from moderation.operations.holds import LIFT_HOLD, VIEW_HOLDS, HoldRequest, lift_hold, list_holds, place_hold
+from moderation.operations.access.visibility import visible_channels
+from moderation.operations.holds import (
+    LIFT_HOLD,
+    PLACE_HOLD,
+    VIEW_HOLDS,
+    HoldRequest,
+    lift_hold,
+    list_holds,
+    place_hold,
+)
+from moderation.operations.selection.parsing import AmbiguousName, find_author, find_channel
+from moderation.views.picks import describe_row
 from moderation.views.session import actor_of
 
 
@@ -21,12 +36,26 @@ def holds(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request, request.GET)
     typed = request.POST
-    requested = HoldRequest(typed.get("user", ""), typed.get("channel", ""), typed.get("message", ""))
+    require(request.user, PLACE_HOLD)
     try:
-        place_hold(requested, reason=typed.get("reason", ""), actor=actor_of(request))
+        place_hold(_read(request), reason=typed.get("reason", ""), actor=actor_of(request))
+    except AmbiguousName as error:
+        return _show(request, typed, error_message=error.question, candidates=error.candidates, status=400)
     except (BadInput, NotFound) as error:
         return _show(request, typed, error_message=error.text, status=400)
     return redirect("holds")
+
+
+def _read(request: HttpRequest) -> HoldRequest:
+    """Return the hold that is typed: a user and a channel by name or ID. Raises `BadInput` for unknown names."""
+    user, channel, message = (request.POST.get(name, "").strip() for name in ("user", "channel", "message"))
+    if "\x00" in user + channel:
+        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
+    if user:
+        user = str(find_author(user))
+    if channel:
+        channel = str(find_channel(channel, visible_channels(request.user, PLACE_HOLD)).pk)
+    return HoldRequest(user, channel, message)
 
 
 @require_POST
@@ -44,12 +73,22 @@ def hold_lift(request: HttpRequest, hold_id: int) -> HttpResponse:
     return redirect("holds")
 
 
-def _show(request: HttpRequest, typed: QueryDict, *, error_message: str = "", status: int = 200) -> HttpResponse:
+def _show(
+    request: HttpRequest,
+    typed: QueryDict,
+    *,
+    error_message: str = "",
+    candidates: Sequence[ChatUser] | Sequence[Channel] = (),
+    status: int = 200,
+) -> HttpResponse:
+    """Render the page. candidates: users or channels that have a name that was typed, each offered as a button."""
     context = {
         "nav": "holds",
         "in_force": list_holds(request.user, in_force=True),
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,
         "error_message": error_message,
+        "candidates": [describe_row(row) for row in candidates],
+        "candidate_field": "channel" if candidates and isinstance(candidates[0], Channel) else "user",
     }
     return render(request, "moderation/holds/holds.html", context, status=status)

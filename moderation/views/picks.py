@@ -97,8 +97,11 @@ def _split(text: str) -> list[str]:
 
 def _describe_name(typed: str, known: dict[str, Any]) -> Pick:
     row = known.get(typed)
-    if row is None:
-        return Pick(typed, show_hidden(typed))
+    return Pick(typed, show_hidden(typed)) if row is None else describe_row(row)
+
+
+def describe_row(row: Channel | ChatUser) -> Pick:
+    """Return how a channel or a chat user is offered."""
     return _describe_channel(row) if isinstance(row, Channel) else _describe_user(row)
 
 

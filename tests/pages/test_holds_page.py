@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.test import Client
 
+from chatstore.domain.snowflakes import make_snowflake
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Hold
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import summary_of
-from tests.moderation.channels import VICTOR, by_victor, confirm, preview, run_to_end
+from tests.moderation.channels import VICTOR, by_victor, confirm, make_channel, now_ms, preview, run_to_end
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -29,6 +32,11 @@ def hold(page: Client, **named: object) -> Hold:
     saved = page.post("/holds/", {"reason": "case <b>71</b>", **named})
     assert saved.status_code == 302, saved.content.decode()
     return Hold.objects.get()
+
+
+def make_user(name: str) -> ChatUser:
+    pk = make_snowflake(now_ms()) | secrets.randbits(22)
+    return ChatUser.objects.create(pk=pk, name=name, display_name=f"Display name of {name}")
 
 
 def test_a_hold_is_placed_with_its_reason_and_listed(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
@@ -113,3 +121,25 @@ def test_a_purge_of_only_held_messages_states_it(previewed: PreviewedPurge, mona
     purge = preview(mona, by_victor(previewed.channel))
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "6 messages matched, but all of them are held, so there is nothing to delete." in html
+
+
+def test_a_hold_is_placed_by_the_names_of_a_user_and_a_channel(mona: User, sign_in: SignIn) -> None:
+    channel, user = make_channel(), make_user(secrets.token_hex(8))
+    Channel.objects.filter(pk=channel.pk).update(name=user.name)
+    placed = hold(sign_in(mona), user=f"@{user.name}", channel=f"#{user.name}")
+    assert (placed.author_id, placed.channel_id) == (user.pk, channel.pk)
+
+
+def test_users_who_share_a_name_are_offered_as_buttons(mona: User, sign_in: SignIn) -> None:
+    name = secrets.token_hex(8)
+    one, other = make_user(name), make_user(name)
+    page = sign_in(mona)
+    answer = page.post("/holds/", {"user": name, "reason": "case 71"})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Which one do you mean?" in html
+    for user in (one, other):
+        assert f'name="user" value="{user.pk}"' in html
+    # The button comes after the field, so both are sent.
+    placed = hold(page, user=[name, str(other.pk)])
+    assert placed.author_id == other.pk
