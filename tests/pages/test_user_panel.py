@@ -8,11 +8,13 @@ from collections.abc import Callable
 
 from django.test import Client, override_settings
 
+from chatstore.domain.buckets import bucket_days, bucket_of
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import Purge, Step
 from moderation.operations.preview.scan import scan_purge
+from moderation.presentation.formats import format_days
 from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
 
 SignIn = Callable[[User], Client]
@@ -93,3 +95,17 @@ def test_a_channel_that_does_not_exist_is_not_found(mona: User, sign_in: SignIn)
     account = make_account(days=2)
     assert sign_in(mona).get(f"/users/{account.pk}/panel/?channel=1").status_code == 404
     assert sign_in(mona).get(f"/users/{account.pk}/panel/?channel=x").status_code == 400
+
+
+def test_the_first_and_last_seen_are_shown(mona: User, sign_in: SignIn) -> None:
+    account, channel = make_account(days=900), make_channel()
+    html = panel_of(sign_in(mona), account)
+    assert 'First seen</dt> <dd> <span class="quiet">unknown</span>' in html
+    assert 'Last message</dt> <dd> <span class="quiet">unknown</span>' in html
+    ids = old_ids(3, buckets_ago=2)
+    write(channel, ids, author=account.pk)
+    write(channel, recent_ids(1), author=account.pk)
+    html = panel_of(sign_in(mona), account)
+    first, last = bucket_days(bucket_of(min(ids)))
+    assert f"First seen</dt> <dd> {format_days(first, last)} </dd>" in html
+    assert "Last message</dt> <dd> <time" in html

@@ -15,7 +15,7 @@ from django.db.models import BigIntegerField, F, Func, QuerySet, Sum, TextField,
 from django.db.models.functions import Cast
 from django.utils import timezone
 
-from chatstore.domain.buckets import bucket_at
+from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.errors import NotFound
 from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
@@ -65,8 +65,9 @@ class Profile:
 
     made_at: when the account was created, if the id contains it. activity: the channels with the most periods
     first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
-    activity was read. matched: total number of the user's messages that confirmed purges included; purges: the last
-    of them; purge_count: their number.
+    activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
+    where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
+    of the user's messages that confirmed purges included; purges: the last of them; purge_count: their number.
     """
 
     user_id: int
@@ -75,6 +76,8 @@ class Profile:
     activity: Sequence[ChannelActivity]
     strips: ActivityStrips | None
     more_channels: int
+    first_seen: tuple[dt.date, dt.date] | None
+    last_seen: tuple[dt.date, dt.date] | None
     searched_back_to: dt.date | None
     purges: Sequence[MatchedByPurge]
     purge_count: int
@@ -91,6 +94,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     purges = _purges_of(user, user_id)
     if known is None and not visible and not purges:
         raise NotFound(_("There is no user %(id)s.", id=str(user_id)))
+    posted = [bucket for buckets in visible.values() for bucket in (buckets[0], buckets[-1])]
     busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
     nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
@@ -107,6 +111,8 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         ],
         strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
+        first_seen=_days_of(min(posted)) if posted and searched_back_to is None else None,
+        last_seen=_days_of(max(posted)) if posted else None,
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges),
@@ -133,6 +139,10 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
         if number % BUCKETS_PER_CHECK == 0 and time.monotonic() > end:
             return places, bucket
     return places, None
+
+
+def _days_of(bucket: int) -> tuple[dt.date, dt.date]:
+    return bucket_days(bucket)[0], last_day_of(bucket)
 
 
 def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
