@@ -6,14 +6,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-from tests.pages.accessibility import violations_of
+from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
@@ -23,7 +24,9 @@ from tests.shots.scene import Scene, arrange_scene
 
 WIDTHS = (1440, 1280, 390, 360)
 CHECKED_WIDTH = 1280
-SCHEMES = ("light", "dark")
+SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
+"""Color schemes, with the rules of axe-core that are checked in each; all if there are none."""
+
 HEIGHT = 900
 SETTLE_MS = 350
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
@@ -222,16 +225,16 @@ def take_shots(
     sites: by the server that is missing in each. only_check: without screenshots.
     """
     faults: list[str] = []
-    for width, scheme in product(widths, SCHEMES):
+    for width in widths:
         contexts: dict[str, BrowserContext] = {}
         for shot in list_shots(scene):
             if wanted and not shot.name.startswith(tuple(wanted)):
                 continue
             if shot.role not in contexts:
-                contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width, scheme=scheme)
+                contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width)
             page = contexts[shot.role].new_page()
-            label = f"{shot.name}-{width}-{scheme}"
-            found = _take(page, sites[shot.without], shot, None if only_check else FOLDER / f"{label}.png")
+            label = f"{shot.name}-{width}"
+            found = _take(page, sites[shot.without], shot, "" if only_check else label)
             faults += [f"{label}: {fault}" for fault in found]
             page.close()
         for context in contexts.values():
@@ -239,12 +242,8 @@ def take_shots(
     return faults
 
 
-def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int, scheme: str) -> BrowserContext:
-    context = browser.new_context(
-        viewport={"width": width, "height": HEIGHT},
-        color_scheme="dark" if scheme == "dark" else "light",
-        reduced_motion="reduce",
-    )
+def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int) -> BrowserContext:
+    context = browser.new_context(viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
     if role:
         page = context.new_page()
         sign_in(page, site, scene.accounts[role])
@@ -252,8 +251,8 @@ def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, widt
     return context
 
 
-def _take(page: Page, site: Site, shot: Shot, picture: Path | None) -> list[str]:
-    """Open the page, and return its faults. picture: where its screenshot is saved, if at all."""
+def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
+    """Open the page once, and return its faults in each color scheme. label: begins the names of its screenshots."""
     faults: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
@@ -276,9 +275,11 @@ def _take(page: Page, site: Site, shot: Shot, picture: Path | None) -> list[str]
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
-    faults += [*page.evaluate(CHECKS), *violations_of(page)]
-    if picture is not None:
-        page.screenshot(path=picture, full_page=shot.whole)
+    for scheme, rules in SCHEMES.items():
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        faults += [f"{scheme}: {fault}" for fault in (*page.evaluate(CHECKS), *violations_of(page, only=rules))]
+        if label:
+            page.screenshot(path=FOLDER / f"{label}-{scheme}.png", full_page=shot.whole)
     return faults
 
 
