@@ -72,7 +72,7 @@ class Selection:
 
     def _check_channels(self) -> None:
         if self.channel_ids and self.guild_id is not None:
-            raise BadInput(_("Select either channels or a whole guild, not both."))
+            raise BadInput(_("Select either channels or a whole server, not both."))
         if self.channel_ids and self.except_channel_ids:
             raise BadInput(_("Channels can only be kept if no others are named. Name the channels to search, or none."))
         if max(len(self.channel_ids), len(self.except_channel_ids)) > MAX_CHANNELS:

@@ -123,7 +123,7 @@ def _check_place(hold: Hold, actor: User, right: str) -> None:
     if hold.channel_id is not None:
         channel_for(actor, hold.channel_id, right)
     elif not scope_for(actor, right).every_guild:
-        raise Forbidden(_("A hold without a channel covers every guild, which your roles do not. Enter a channel."))
+        raise Forbidden(_("A hold without a channel covers every server, which your roles do not. Enter a channel."))
 
 
 def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:

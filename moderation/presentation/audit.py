@@ -158,7 +158,7 @@ _OTHER_FACTS: dict[str, Promise] = {
     "channel": gettext_lazy("Channel"),
     "erasure": gettext_lazy("Erasure"),
     "grant": gettext_lazy("Given role"),
-    "guild": gettext_lazy("Guild"),
+    "guild": gettext_lazy("Server"),
     "hold": gettext_lazy("Hold"),
     "import": gettext_lazy("Import"),
     "manifest_hash": gettext_lazy("Manifest hash"),

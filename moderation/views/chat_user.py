@@ -101,5 +101,5 @@ def _reaches(here: Channel | None) -> list[Reach]:
     if here is None:
         return reaches
     if here.guild is not None:
-        reaches.insert(0, Reach(gettext("This guild"), show_hidden(here.guild.name), everywhere, here.guild.pk))
+        reaches.insert(0, Reach(gettext("This server"), show_hidden(here.guild.name), everywhere, here.guild.pk))
     return [Reach(gettext("Here"), show_hidden(str(here)), reverse("compose", args=[here.pk])), *reaches]

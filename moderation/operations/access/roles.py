@@ -161,7 +161,7 @@ def check_grant(grant: Grant, *, actor: User) -> None:
     if grant.guild_id is not None and not (
         scope.includes_guild(grant.guild_id) and Guild.objects.filter(pk=grant.guild_id).exists()
     ):
-        raise NotFound(_("There is no guild %(id)s.", id=str(grant.guild_id)))
+        raise NotFound(_("There is no server %(id)s.", id=str(grant.guild_id)))
     if grant.channel_id is not None:
         channel = Channel.objects.filter(pk=grant.channel_id).first()
         if channel is None or not scope.includes(channel.pk, channel.guild_id):

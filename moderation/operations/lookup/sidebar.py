@@ -144,7 +144,7 @@ def entrance_of(user: Actor, guild_id: int) -> Channel:
     channels = visible_channels(user).filter(guild_id=guild_id)
     channel = _newest_of(channels, ranked=MAX_KEPT) or channels.order_by("name", "pk").first()
     if channel is None:
-        raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
+        raise NotFound(_("There is no server %(id)s.", id=str(guild_id)))
     return channel
 
 

@@ -51,7 +51,7 @@ def check_scope(selection: Selection, user: Actor) -> None:
         channel_for(user, channel_id, ADD_PURGE)
     guild_id = selection.guild_id
     if guild_id is not None and not visible_channels(user, ADD_PURGE).filter(guild_id=guild_id).exists():
-        raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
+        raise NotFound(_("There is no server %(id)s.", id=str(guild_id)))
 
 
 def only_guild_id(selection: Selection) -> int | None:
@@ -150,7 +150,7 @@ def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapp
     within = None if selection.within is None else _name_places(selection.within, selection, channels, guilds)
     if within is None and selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
-        return Scope(guild=str(guild) if guild else gettext("guild %(id)s") % {"id": selection.guild_id}, kept=kept)
+        return Scope(guild=str(guild) if guild else gettext("server %(id)s") % {"id": selection.guild_id}, kept=kept)
     return Scope(channels=_name_channels(selection.channel_ids, channels), kept=kept, within=within)
 
 

@@ -86,7 +86,7 @@ def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -
         (("--has", "spam", "--guild", "5"), "Use one of: link"),
         (("--everything",), "exactly one channel"),
         (("--channel", "no-such-channel", "--text", "x"), "There is no channel"),
-        (("--guild", "5", "--text", "x"), "There is no guild 5"),
+        (("--guild", "5", "--text", "x"), "There is no server 5"),
     ],
 )
 def test_invalid_input_is_refused(options: tuple[str, ...], message: str) -> None:
