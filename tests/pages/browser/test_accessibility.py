@@ -16,9 +16,16 @@ from chatstore.models.users import User
 from moderation.models import Purge
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
 from tests.pages.accessibility import COLOR_RULES, violations_of
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, sign_in
 
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
+
+PAGES_OF_OTHERS = {
+    "lena": ("/holds/", "/reports/"),
+    "otto": ("/", "/health/", "/health/channels/", "/maintenance/", "/maintenance/runs/"),
+    "ada": ("/roles/", "/audit/", "/account/"),
+}
+"""Pages that a moderator does not open, or that look different for a lead, an operator and an administrator."""
 
 STOPS = 40
 """Elements that the Tab key reaches, from the top of the page and from its main part: a list of guilds may be long."""
@@ -49,7 +56,13 @@ def make_purge(moderator: str) -> Purge:
 
 
 @pytest.fixture(scope="module")
-def moderator(site: Site) -> Iterator[tuple[Page, list[str]]]:
+def others(site: Site) -> dict[str, tuple[str, str]]:
+    """Create the accounts of `PAGES_OF_OTHERS`, before a browser is open."""
+    return {name: create_account(name) for name in PAGES_OF_OTHERS}
+
+
+@pytest.fixture(scope="module")
+def moderator(others: dict[str, tuple[str, str]], site: Site) -> Iterator[tuple[Page, list[str]]]:
     """Return a moderator's browser, and the URLs of pages in which most elements of all pages occur."""
     account = create_account("mona")
     purge = make_purge(account[0])
@@ -76,6 +89,25 @@ def test_the_main_pages_have_no_violation(moderator: tuple[Page, list[str]]) -> 
         page.goto(url)
         page.locator("#sidebar[data-loaded]").wait_for(state="attached")
         faults += faults_of(page, url)
+    assert faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES_OF_OTHERS)
+def test_pages_of_other_roles_have_no_violation(
+    name: str, others: dict[str, tuple[str, str]], moderator: tuple[Page, list[str]], site: Site
+) -> None:
+    browser = moderator[0].context.browser
+    assert browser is not None
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    sign_in(page, site, others[name])
+    faults = []
+    for path in PAGES_OF_OTHERS[name]:
+        response = page.goto(site.url + path)
+        assert response is not None
+        assert response.status == 200
+        faults += faults_of(page, path)
+    page.close()
     assert faults == []
 
 
