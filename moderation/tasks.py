@@ -19,6 +19,7 @@ from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.erasure import execution
 from moderation.operations.preview import scan
 from moderation.operations.purging import scheduling, turns, worker
+from moderation.operations.purging.approvals import expire_approvals
 from moderation.operations.purging.lifecycle import expire_previews
 from moderation.store import active_workers
 
@@ -195,6 +196,7 @@ def enqueue_erasure_on_commit(purge_id: int) -> None:
 @app.task
 def poll_due_purges() -> None:
     """Enqueue due and stalled work. Postgres is the queue; the task only wakes workers up."""
+    expire_approvals()
     expire_previews()
     for purge_id in scheduling.due_scans():
         enqueue_scan(purge_id)

@@ -44,6 +44,7 @@ _MODERATE = (_AUDIT - {"moderation.view_auditentry"}) | {
 }
 _LEAD = _MODERATE | {
     "moderation.add_raidsettings",
+    "moderation.approve_purge",
     "moderation.change_hold",
     "moderation.change_raidsettings",
     "moderation.erase_purge",

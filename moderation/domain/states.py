@@ -49,6 +49,19 @@ class ErasureDecision(_Choices):
     HELD = "held"
 
 
+class ApprovalDecision(_Choices):
+    """Decision on a request to confirm a purge above a limit. NONE: not decided yet.
+
+    WITHDRAWN: by the requester, or the preview was discarded.
+    """
+
+    NONE = ""
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
 class StepKind(_Choices):
     """Kind of a step.
 

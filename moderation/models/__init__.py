@@ -5,6 +5,7 @@ from moderation.models.erasures import Erasure
 from moderation.models.holds import Hold
 from moderation.models.identities import StaffIdentity
 from moderation.models.invitations import Invitation
+from moderation.models.limits import PurgeApproval, PurgeLimits
 from moderation.models.notes import Note
 from moderation.models.pinned_channels import PinnedChannel
 from moderation.models.preferences import Preferences
@@ -28,7 +29,9 @@ __all__ = [
     "PinnedChannel",
     "Preferences",
     "Purge",
+    "PurgeApproval",
     "PurgeDay",
+    "PurgeLimits",
     "PurgePeriod",
     "RaidSettings",
     "SavedFilter",

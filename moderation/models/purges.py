@@ -103,6 +103,11 @@ class Purge(models.Model):
             # Of purges that are being scanned, matched nothing, or whose manifest was pruned.
             GinIndex(KeyTransform("channels", "selection"), name="purge_by_selected_channel"),
             models.Index(fields=("moderator", "turn_at"), name="purge_turn_by_moderator"),
+            models.Index(
+                fields=("moderator", "confirmed_at"),
+                condition=Q(confirmed_at__isnull=False),
+                name="purge_confirmed_by",
+            ),
             GinIndex(fields=("guild_ids",), name="purge_by_guilds"),
             models.Index(
                 fields=("quarantined_at",),

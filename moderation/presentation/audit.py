@@ -18,6 +18,11 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "account_added": pgettext_lazy("action in the audit log", "Account added"),
     "account_invited": pgettext_lazy("action in the audit log", "Account invited"),
     "account_changed": pgettext_lazy("action in the audit log", "Account changed"),
+    "approval_expired": pgettext_lazy("action in the audit log", "Request for approval expired"),
+    "approval_given": pgettext_lazy("action in the audit log", "Purge approved"),
+    "approval_rejected": pgettext_lazy("action in the audit log", "Purge rejected"),
+    "approval_requested": pgettext_lazy("action in the audit log", "Approval of a purge requested"),
+    "approval_withdrawn": pgettext_lazy("action in the audit log", "Request for approval withdrawn"),
     "audit_exported": pgettext_lazy("action in the audit log", "Audit log exported"),
     "authorless_deleted": pgettext_lazy("action in the audit log", "Rows without an author deleted"),
     "channel_purged": pgettext_lazy("action in the audit log", "Channel purged"),
@@ -46,6 +51,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "import_started": pgettext_lazy("action in the audit log", "Import started"),
     "invitation_accepted": pgettext_lazy("action in the audit log", "Invitation accepted"),
     "invitation_failed": pgettext_lazy("action in the audit log", "Invalid invitation opened"),
+    "limits_changed": pgettext_lazy("action in the audit log", "Limits changed"),
     "messages_imported": pgettext_lazy("action in the audit log", "Messages imported"),
     "note_added": pgettext_lazy("action in the audit log", "Note added"),
     "note_deleted": pgettext_lazy("action in the audit log", "Note deleted"),
@@ -114,6 +120,8 @@ _FACTS: dict[str, Promise] = {
     "account": gettext_lazy("Account"),
     "until": gettext_lazy("Until"),
     "by": gettext_lazy("By"),
+    "requested_by": gettext_lazy("Requested by"),
+    "approved_by": gettext_lazy("Approved by"),
     "address": gettext_lazy("Address"),
     "was": gettext_lazy("State before"),
     "outcome": gettext_lazy("Outcome"),
@@ -143,6 +151,7 @@ _FACTS: dict[str, Promise] = {
 """Labels of the details that a line of the list shows, in its order, by key."""
 
 _OTHER_FACTS: dict[str, Promise] = {
+    "approval": gettext_lazy("Approval"),
     "author": gettext_lazy("User"),
     "bucket": gettext_lazy("Bucket"),
     "file": gettext_lazy("File"),

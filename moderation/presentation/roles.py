@@ -19,9 +19,16 @@ ROLE_LABELS: dict[Role, Promise] = {
 
 ROLE_DESCRIPTIONS: dict[Role, Promise] = {
     Role.MODERATOR: _("Reads and deletes messages, restores them, places holds and resolves reports."),
-    Role.LEAD: _("Moderates, lifts holds, approves erasures, and reads the audit log."),
+    Role.LEAD: _("Moderates, lifts holds, approves erasures and large purges, and reads the audit log."),
     Role.AUDITOR: _("Reads messages, also deleted ones, and the audit log. Changes nothing."),
     Role.DIRECT: _("Reads direct messages, and may do there what their other roles allow elsewhere."),
     Role.OPERATOR: _("Watches health and runs maintenance. Reads channels and purges."),
     Role.ADMIN: _("Everything, including accounts and roles."),
+}
+
+LIMIT_LABELS: dict[str, Promise] = {
+    "messages_without_approval": _("Messages per purge without approval"),
+    "purges_per_hour": _("Purges per hour"),
+    "messages_per_hour": _("Messages per hour"),
+    "open_previews": _("Open previews per person"),
 }

@@ -26,6 +26,7 @@ _TEMPLATES: dict[str, Sequence[_StrPromise]] = {
     "undo": (pgettext_lazy("reason", "Deleted by mistake"), pgettext_lazy("reason", "Appeal accepted")),
     "erasure": (pgettext_lazy("reason", "Personal data"), pgettext_lazy("reason", "Illegal content")),
     "hold": (pgettext_lazy("reason", "Requested by the authorities"), pgettext_lazy("reason", "Under investigation")),
+    "rejection": (pgettext_lazy("reason", "Narrow the selection"),),
     "lift": (pgettext_lazy("reason", "Case closed"),),
 }
 """Default templates by what the reason is for. The setting replaces those of purges."""

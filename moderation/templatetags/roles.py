@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from chatstore.domain.roles import Role
 from chatstore.operations.rights import grants_of
-from moderation.presentation.formats import format_short_day
-from moderation.presentation.roles import ROLE_LABELS
+from moderation.domain.limits import Limits
+from moderation.presentation.formats import format_number, format_short_day
+from moderation.presentation.roles import LIMIT_LABELS, ROLE_LABELS
 
 register = template.Library()
 
@@ -34,3 +35,9 @@ def last_day(until: dt.datetime) -> str:
     """Return the last day of a role that ends at midnight of the reader's time zone, else ""."""
     local = timezone.localtime(until)
     return "" if local.time() != dt.time() else format_short_day(local.date() - dt.timedelta(days=1))
+
+
+@register.filter
+def limits_in_words(limits: Limits) -> list[str]:
+    """Return each limit that is set, with its label."""
+    return [f"{LIMIT_LABELS[name]}: {format_number(limit)}" for name, limit in limits.as_json().items()]

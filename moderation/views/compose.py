@@ -107,7 +107,8 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     composer, replaced = Composer(request.POST), _read_replaced(request)
     try:
         selection = _read_selection(request, channel, composer)
-        purge = draft_purge(moderator=actor_of(request), selection=selection)
+        replaces = replaced.pk if replaced is not None else None
+        purge = draft_purge(moderator=actor_of(request), selection=selection, replaces=replaces)
     except AmbiguousName as error:
         return _show_form(request, channel, composer, error_message=error.question)
     except BadInput as error:

@@ -22,6 +22,7 @@ from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
+from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.listing import list_newest
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
@@ -49,6 +50,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         "running": purges["running"],
+        "approval_requests": approvals_for(user),
         "erasure_requests": requests_for(user),
         "ready": purges["ready"],
         "finished": purges["done"],
@@ -90,6 +92,7 @@ PAGES: tuple[tuple[str, Promise, str], ...] = (
     ("channel_table", gettext_lazy("Channels"), READ_HEALTH),
     ("maintenance", gettext_lazy("Maintenance"), READ_HEALTH),
     ("roles", gettext_lazy("Roles"), VIEW_ROLES),
+    ("limits", gettext_lazy("Limits"), VIEW_ROLES),
     ("audit", gettext_lazy("Audit log"), "moderation.view_auditentry"),
     ("account", gettext_lazy("Account security"), ""),
     ("preferences", gettext_lazy("Preferences"), ""),

@@ -10,11 +10,11 @@ from django.urls import reverse
 
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
 from moderation.models import Erasure, Purge
+from moderation.models.limits import REQUEST_LIFETIME
 from moderation.operations.access.visibility import Actor, may_over, name_of
 from moderation.operations.erasure.execution import next_run_at
 from moderation.operations.erasure.requests import (
     ERASE,
-    REQUEST_LIFETIME,
     describe_blocking_hold,
     erasure_blocked_reason,
     open_request,

@@ -37,6 +37,7 @@ from moderation.operations.undo.requests import (
 )
 from moderation.presentation.formats import format_number
 from moderation.presentation.wording import name_authors
+from moderation.views.purge_approval import describe_approval
 from moderation.views.purge_erasing import describe_erasing
 from moderation.views.purge_preview import describe_newest_matches, describe_preview
 from moderation.views.purge_receipt import describe_receipt
@@ -115,7 +116,8 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             by_channel=context["undo"].may_undo,
         )
         context["times"] = describe_times(purge, facts.manifest, facts.channels, query)
-    context["may_confirm"] = purge.state == PurgeState.READY and may_over(user, ADD_PURGE, purge)
+    context["approval"] = approval = describe_approval(user, purge)
+    context["may_confirm"] = approval.may_confirm
     return context
 
 

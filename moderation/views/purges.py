@@ -21,6 +21,7 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for, visible_channels
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
 from moderation.operations.preview.narrowing import keep_author, keep_channel, keep_other_authors
+from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
@@ -59,6 +60,7 @@ def purges(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "purges",
         "page": listed,
+        "approval_requests": approvals_for(request.user) if before is None and not state else (),
         "filters": {key: _FILTER_LABELS[key] for key in STATE_FILTERS},
         "state": state,
         "by": moderator,

@@ -26,7 +26,9 @@ from moderation.operations.access.audit import act_by_command
 from moderation.operations.access.visibility import visible_channels
 from moderation.operations.preview import purge_summary
 from moderation.operations.preview.scan import scan_to_end
+from moderation.operations.purging.approvals import request_approval
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview, draft_purge
+from moderation.operations.purging.limits import ApprovalNeeded
 from moderation.operations.purging.worker import run_to_completion
 from moderation.operations.selection.parsing import Description, Terms, find_channel, parse_selection
 from moderation.operations.selection.summary import selection_summary
@@ -34,7 +36,7 @@ from moderation.operations.steps.totals import totals_of
 from moderation.tasks import enqueue_next, enqueue_workers
 
 DONE, FAILED, BAD_INPUT, NOTHING_MATCHED, NOT_FINISHED = 0, 1, 2, 3, 4
-"""Exit codes. NOT_FINISHED: the command was interrupted, or the purge was paused."""
+"""Exit codes. NOT_FINISHED: the command was interrupted, or the purge was paused or waits for approval."""
 
 CONTINUES_IN_BACKGROUND = "Purge {} continues in the background. To stop it, cancel it on its page."
 
@@ -108,15 +110,25 @@ class Command(InertCommand):
             self.stdout.write(purge_summary.describe_plan(preview))
 
     def _confirm(self, purge: Purge, moderator: User, options: dict[str, Any]) -> Purge:
-        manifest_hash = bytes(purge.manifest_hash or b"")
         try:
             if not options["yes"]:
                 self._prompt(purge, options)
-            return confirm_purge(purge.id, moderator=moderator, reason=options["reason"], manifest_hash=manifest_hash)
+            return self._confirm_or_request(purge, moderator, options["reason"])
         except (BadInput, KeyboardInterrupt):
             # Don't leave it in the list of purges awaiting confirmation.
             discard_preview(purge.id, moderator=moderator)
             raise
+
+    def _confirm_or_request(self, purge: Purge, moderator: User, reason: str) -> Purge:
+        """Confirm the purge; above a limit of the moderator, request approval and exit with `NOT_FINISHED`."""
+        manifest_hash = bytes(purge.manifest_hash or b"")
+        try:
+            return confirm_purge(purge.id, moderator=moderator, reason=reason, manifest_hash=manifest_hash)
+        except ApprovalNeeded as needed:
+            approval = request_approval(purge.id, moderator=moderator, reason=reason, manifest_hash=manifest_hash)
+            self.stderr.write(show_hidden(str(needed)))
+            self.stderr.write(f"Purge {purge.id} waits for approval until {approval.expires_at:%Y-%m-%d %H:%M} UTC.")
+            sys.exit(NOT_FINISHED)
 
     def _prompt(self, purge: Purge, options: dict[str, Any]) -> None:
         if not sys.stdin.isatty():

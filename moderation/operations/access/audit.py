@@ -20,7 +20,7 @@ from chatstore.models.users import User
 from chatstore.operations.row_ids import guild_of_channel, retry_taken_ids
 from moderation.domain.filter_json import filter_from_json
 from moderation.domain.filters import authors_of
-from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, Step, Undo, UndoStep
+from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, PurgeApproval, Step, Undo, UndoStep
 
 _ACTS_BY = "acts_by"
 """Attribute of an account in whose name a command acts."""
@@ -121,7 +121,7 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
         return int(cursor.rowcount) < MAX_CHANNELS_AT_ONCE
 
 
-def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> None:
+def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | PurgeApproval | Undo) -> None:
     """Insert a row with an id that carries the shard of its guild."""
     guild_id = _guild_of(row)
     if isinstance(row, AuditEntry):
@@ -131,7 +131,7 @@ def save_with_next_id(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) ->
     retry_taken_ids(lambda: row.save(force_insert=True))
 
 
-def _guild_of(row: AuditEntry | Erasure | Hold | Note | Purge | Undo) -> int:
+def _guild_of(row: AuditEntry | Erasure | Hold | Note | Purge | PurgeApproval | Undo) -> int:
     """Return the guild that a row belongs to: that of its purge, or of its channel; 0 for several, or none."""
     if isinstance(row, AuditEntry) and row.guild_id:
         return row.guild_id

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -24,6 +23,7 @@ from chatstore.models.users import User
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import CAN_BE_ERASED, ErasureDecision, PurgeState
 from moderation.models import Erasure, Purge, Undo
+from moderation.models.limits import REQUEST_LIFETIME
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import Actor, purge_for, require, visible_purges
@@ -34,8 +34,6 @@ from moderation.operations.steps.shared_copies import shared_copies
 from moderation.operations.undo.requests import undo_until_without_holds
 
 ERASE = "moderation.erase_purge"
-
-REQUEST_LIFETIME = dt.timedelta(hours=24)
 
 
 def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:

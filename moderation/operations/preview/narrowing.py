@@ -108,9 +108,10 @@ def _replace(purge: Purge, selection: Selection, moderator: User, manifest_hash:
         excluded[str(channel_id)].append(str(message_id))
     with brief_transaction():
         check_preview(lock_purge(purge.pk), manifest_hash)
-        drafted = draft_purge(moderator=moderator, selection=selection)
+        replaced = purge.pk if purge.moderator_id == moderator.pk else None
+        drafted = draft_purge(moderator=moderator, selection=selection, replaces=replaced)
         if excluded:
             record_action(EXCLUDED, actor=moderator, purge=drafted, details={"messages": excluded})
-        if purge.moderator_id == moderator.pk:
-            discard_preview(purge.pk, moderator=moderator)
+        if replaced is not None:
+            discard_preview(replaced, moderator=moderator)
     return drafted

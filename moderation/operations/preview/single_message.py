@@ -13,10 +13,17 @@ from moderation.operations.purging.lifecycle import confirm_purge, discard_previ
 
 
 def delete_message(channel_id: int, message_id: int, *, moderator: User, reason: str) -> Purge:
-    """Create and confirm a purge of one message; the caller enqueues it. Raises what `preview_message` does."""
+    """Create and confirm a purge of one message; the caller enqueues it.
+
+    Raises what `preview_message` does, and `BadInput` above a limit; then nothing is left to confirm.
+    """
     purge = preview_message(channel_id, message_id, moderator=moderator)
     manifest_hash = bytes(purge.manifest_hash or b"")
-    return confirm_purge(purge.pk, moderator=moderator, reason=reason, manifest_hash=manifest_hash)
+    try:
+        return confirm_purge(purge.pk, moderator=moderator, reason=reason, manifest_hash=manifest_hash)
+    except BadInput:
+        discard_preview(purge.pk, moderator=moderator)
+        raise
 
 
 def preview_message(channel_id: int, message_id: int, *, moderator: User) -> Purge:
@@ -25,7 +32,8 @@ def preview_message(channel_id: int, message_id: int, *, moderator: User) -> Pur
     Raises `Forbidden`, `NotFound` for a channel that the moderator cannot see, `BadInput` for a message that is held or
     gone, and `StoreUnavailable`; then nothing is left to confirm.
     """
-    purge = draft_purge(moderator=moderator, selection=Selection(channel_ids=(channel_id,), message_ids=(message_id,)))
+    selection = Selection(channel_ids=(channel_id,), message_ids=(message_id,))
+    purge = draft_purge(moderator=moderator, selection=selection, confirmed_at_once=True)
     try:
         scan_purge(purge.pk)
     except (StoreUnavailable, TooManyTombstones) as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
@@ -13,11 +15,12 @@ from chatstore.models.users import User
 from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import PurgeState
-from moderation.models import Purge, ScanPart
+from moderation.domain.states import ApprovalDecision, PurgeState
+from moderation.models import Purge, PurgeApproval, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.purging.limits import check_confirmation, check_open_previews
 from moderation.operations.selection.scope import check_scope, guilds_and_channels, only_guild_id
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
@@ -28,8 +31,14 @@ MAX_EXPIRED_AT_ONCE = 500
 """Previews that one poll expires; the next one continues."""
 
 
-def draft_purge(*, moderator: User, selection: Selection) -> Purge:
-    """Create a purge to be scanned. Raises `Forbidden`, and `NotFound` for channels that the moderator cannot see."""
+def draft_purge(
+    *, moderator: User, selection: Selection, replaces: int | None = None, confirmed_at_once: bool = False
+) -> Purge:
+    """Create a purge to be scanned.
+
+    replaces: a preview that the caller discards then. confirmed_at_once: no preview is left open. Raises `Forbidden`,
+    `NotFound` for channels that the moderator cannot see, and `BadInput` above their limit of open previews.
+    """
     require(moderator, ADD_PURGE)
     check_scope(selection, moderator)
     selection = selection.limited_to(scope_for(moderator, ADD_PURGE))
@@ -43,6 +52,8 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
         channel_ids=channel_ids,
     )
     with transaction.atomic():
+        if not confirmed_at_once:
+            check_open_previews(moderator, guild_ids, life=PREVIEW_LIFE, replaced=replaces)
         save_with_next_id(purge)
         record_action(
             "purge_drafted",
@@ -57,35 +68,45 @@ def draft_purge(*, moderator: User, selection: Selection) -> Purge:
 def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> Purge:
     """Confirm exactly the manifest with this hash: *ready* → *queued*. Idempotent.
 
-    Raises `BadInput` without a reason, for another hash, and for an empty or expired preview.
+    Raises `BadInput` without a reason, for another hash, for an empty or expired preview, and above a limit.
     """
     require(moderator, ADD_PURGE)
     reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
     with brief_transaction():
-        purge_for(moderator, purge_id, ADD_PURGE)
-        purge = lock_purge(purge_id)
-        if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
-            raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
-        if purge.confirmed_at is not None:
-            return purge
-        if purge.state != PurgeState.READY:
-            raise BadInput(
-                _("This purge cannot be confirmed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
-            )
-        expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
-        if expired.exists():
-            raise BadInput(_("This preview is over 24 hours old. Create a new one."))
-        Purge.objects.filter(id=purge_id).update(
-            state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
-        )
-        record_action(
-            "purge_confirmed",
-            actor=moderator,
-            purge=purge,
-            details={"reason": reason, "manifest_hash": manifest_hash.hex(), "manifest": purge.manifest},
-        )
-        purge.refresh_from_db()
+        purge = lock_preview(purge_id, moderator=moderator, manifest_hash=manifest_hash)
+        if purge.confirmed_at is None:
+            check_confirmation(purge, moderator)
+            queue_purge(purge, moderator=moderator, reason=reason, details={})
+            purge.refresh_from_db()
     return purge
+
+
+def lock_preview(purge_id: int, *, moderator: User, manifest_hash: bytes) -> Purge:
+    """Lock a preview that can be confirmed, or that was: the caller looks at `confirmed_at`. Raises `BadInput`."""
+    purge_for(moderator, purge_id, ADD_PURGE)
+    purge = lock_purge(purge_id)
+    if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
+        raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
+    if purge.confirmed_at is not None:
+        return purge
+    if purge.state != PurgeState.READY:
+        raise BadInput(
+            _("This purge cannot be confirmed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
+        )
+    expired = Purge.objects.filter(id=purge_id, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+    if expired.exists():
+        raise BadInput(_("This preview is over 24 hours old. Create a new one."))
+    return purge
+
+
+def queue_purge(purge: Purge, *, moderator: User, reason: str, details: Mapping[str, str]) -> None:
+    """Confirm a locked preview: → *queued*. details: of the audit entry, besides the manifest and the reason."""
+    Purge.objects.filter(id=purge.pk).update(
+        state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
+    )
+    manifest_hash = bytes(purge.manifest_hash or b"").hex()
+    confirmed = {"reason": reason, "manifest_hash": manifest_hash, "manifest": purge.manifest}
+    record_action("purge_confirmed", actor=moderator, purge=purge, details={**confirmed, **details})
 
 
 def discard_preview(purge_id: int, *, moderator: User) -> None:
@@ -99,12 +120,14 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
         previews = Purge.objects.filter(id=purge_id, state__in=(PurgeState.SCANNING, PurgeState.READY))
         if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
             ScanPart.objects.filter(purge_id=purge_id).delete()
+            purge.approvals.undecided().update(decision=ApprovalDecision.WITHDRAWN, decided_at=ClockTimestamp())
             record_action("preview_discarded", actor=moderator, purge=purge)
 
 
 def expire_previews() -> int:
-    """Expire previews that were not confirmed within a day; return their number."""
-    old = Purge.objects.filter(state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+    """Expire previews that were not confirmed within a day, and await no approval; return their number."""
+    awaiting = PurgeApproval.objects.undecided().filter(purge=OuterRef("pk"))
+    old = Purge.objects.filter(~Exists(awaiting), state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
     with transaction.atomic():
         expired = list(old.select_for_update(skip_locked=True).order_by("id")[:MAX_EXPIRED_AT_ONCE])
         Purge.objects.filter(pk__in=[purge.pk for purge in expired]).update(state=PurgeState.EXPIRED)

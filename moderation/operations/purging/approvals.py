@@ -1,0 +1,170 @@
+"""Approvals of purges above a limit: their moderator requests one, and another person confirms the purge with it.
+
+What is approved is the manifest hash: a preview that was changed since needs another request. A request ends after a
+day, and its preview with it. `PurgeApproval` refuses one's own approval in the database too.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy as _
+from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from moderation.domain.states import ApprovalDecision
+from moderation.models import Purge, PurgeApproval
+from moderation.models.limits import REQUEST_LIFETIME
+from moderation.operations.access.audit import record_action, save_with_next_id
+from moderation.operations.access.reasons import check_reason
+from moderation.operations.access.visibility import (
+    ADD_PURGE,
+    Actor,
+    may_over,
+    name_of,
+    purge_for,
+    require,
+    visible_purges,
+)
+from moderation.operations.purging.lifecycle import lock_preview, queue_purge
+from moderation.operations.purging.limits import approval_needed
+from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.operations.steps.claiming import brief_transaction, bump_version, lock_purge
+
+APPROVE = "moderation.approve_purge"
+
+MAX_ENDED_AT_ONCE = 500
+"""Requests that one poll ends; the next one continues."""
+
+MAX_REQUESTS = 50
+"""Requests that pages list."""
+
+
+def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> PurgeApproval:
+    """Request the approval of exactly the manifest with this hash.
+
+    Raises what `confirm_purge` does, and `BadInput` within the moderator's limits, or with an open request.
+    """
+    require(moderator, ADD_PURGE)
+    reason = check_reason(reason, missing=_("Enter a reason. The approver will see it."))
+    with brief_transaction():
+        purge = lock_preview(purge_id, moderator=moderator, manifest_hash=manifest_hash)
+        if open_approval(purge) is not None:
+            raise BadInput(_("Approval has already been requested."))
+        if purge.confirmed_at is not None or approval_needed(purge, moderator) is None:
+            raise BadInput(_("This purge is within your limits. You can confirm it yourself."))
+        # One for a preview that has changed since.
+        purge.approvals.undecided().update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+        approval = PurgeApproval(purge=purge, requested_by=moderator, reason=reason, manifest_hash=manifest_hash)
+        save_with_next_id(approval)
+        details = {"reason": reason, "manifest": purge.manifest, "manifest_hash": manifest_hash.hex()}
+        _record("approval_requested", approval, actor=moderator, **details)
+    approval.refresh_from_db()
+    return approval
+
+
+def approve_purge(purge_id: int, approval_id: int, *, approver: User) -> Purge:
+    """Approve a request, which confirms the purge in the name of its moderator. Idempotent.
+
+    The caller enqueues the work after the commit. Raises `Forbidden`, `NotFound`; `BadInput` for the requester, for a
+    request that is not open, and if the requester may not delete there any more.
+    """
+    require(approver, APPROVE)
+    with brief_transaction():
+        purge_for(approver, purge_id, APPROVE)
+        purge = lock_purge(purge_id)
+        approval = _request(purge, approval_id)
+        requester = approval.requested_by
+        if requester.pk == approver.pk:
+            raise BadInput(_("You cannot approve your own request. Ask another person to approve it."))
+        if approval.decision == ApprovalDecision.APPROVED:
+            return purge
+        if not requester.is_active or not may_over(requester, ADD_PURGE, purge):
+            raise BadInput(_("%(name)s may not delete these messages any more.", name=name_of(requester)))
+        _decide(approval, ApprovalDecision.APPROVED, approver)
+        details = {"requested_by": requester.get_username(), "manifest_hash": bytes(approval.manifest_hash).hex()}
+        _record("approval_given", approval, actor=approver, **details)
+        approved_by = {"approved_by": approver.get_username()}
+        queue_purge(purge, moderator=requester, reason=approval.reason, details=approved_by)
+        purge.refresh_from_db()
+    return purge
+
+
+def reject_approval(purge_id: int, approval_id: int, *, approver: User, reason: str) -> None:
+    """Reject a request. Raises `Forbidden`, `NotFound`; `BadInput` without a reason, and as `approve_purge`."""
+    require(approver, APPROVE)
+    reason = check_reason(reason, missing=_("Enter a reason. The moderator will see it."))
+    with brief_transaction():
+        purge_for(approver, purge_id, APPROVE)
+        approval = _request(lock_purge(purge_id), approval_id)
+        if approval.requested_by_id == approver.pk:
+            raise BadInput(_("This is your own request. You can withdraw it."))
+        _decide(approval, ApprovalDecision.REJECTED, approver, reason=reason)
+        _record("approval_rejected", approval, actor=approver, reason=reason)
+
+
+def withdraw_approval(purge_id: int, approval_id: int, *, moderator: User) -> None:
+    """Withdraw one's own request. Raises `Forbidden`, `NotFound`; `BadInput` if it is not one's own, or not open."""
+    require(moderator, ADD_PURGE)
+    with brief_transaction():
+        purge_for(moderator, purge_id, ADD_PURGE)
+        approval = _request(lock_purge(purge_id), approval_id)
+        if approval.requested_by_id != moderator.pk:
+            raise BadInput(_("This is the request of another person. It can only be approved or rejected."))
+        _decide(approval, ApprovalDecision.WITHDRAWN, None)
+        _record("approval_withdrawn", approval, actor=moderator)
+
+
+def open_approval(purge: Purge) -> PurgeApproval | None:
+    """Return the request of a purge that is waiting for approval; None if there is none or it has expired."""
+    return purge.approvals.open().select_related("requested_by").first()
+
+
+def last_decided(purge: Purge) -> PurgeApproval | None:
+    """Return the last request of a purge that another person approved or rejected."""
+    decided = purge.approvals.filter(decision__in=(ApprovalDecision.APPROVED, ApprovalDecision.REJECTED))
+    return decided.select_related("requested_by", "decided_by").first()
+
+
+def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:
+    """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
+    if not user.has_perm(APPROVE):
+        return []
+    waiting = PurgeApproval.objects.open().filter(purge__in=visible_purges(user, APPROVE).order_by())
+    others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
+    found = list(others.order_by("requested_at")[:MAX_REQUESTS])
+    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+
+
+def expire_approvals() -> int:
+    """End the requests that were not decided within a day; return their number."""
+    before = postgres_now() - REQUEST_LIFETIME
+    with transaction.atomic():
+        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).select_related("purge")
+        ended = list(old.select_for_update(skip_locked=True, of=("self",)).order_by("requested_at")[:MAX_ENDED_AT_ONCE])
+        PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended]).update(
+            decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp()
+        )
+        for approval in ended:
+            _record("approval_expired", approval, actor=None)
+    return len(ended)
+
+
+def _request(purge: Purge, approval_id: int) -> PurgeApproval:
+    approval = purge.approvals.filter(pk=approval_id).select_related("requested_by").first()
+    if approval is None:
+        raise BadInput(_("There is no such request."))
+    return approval
+
+
+def _decide(approval: PurgeApproval, decision: ApprovalDecision, person: User | None, *, reason: str = "") -> None:
+    """Store a decision on an open request. Raises `BadInput` if it is not open."""
+    decided = PurgeApproval.objects.open().filter(pk=approval.pk)
+    if not decided.update(decision=decision, decided_by=person, decided_at=ClockTimestamp(), decision_reason=reason):
+        raise BadInput(_("This request has already been decided, has expired, or the preview has changed. Reload it."))
+    bump_version(approval.purge_id)
+
+
+def _record(action: str, approval: PurgeApproval, *, actor: User | None, **details: object) -> None:
+    record_action(action, actor=actor, purge=approval.purge, details={"approval": str(approval.pk), **details})
