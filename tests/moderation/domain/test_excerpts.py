@@ -16,6 +16,8 @@ from moderation.presentation.excerpts import COVERED, unformatted
         ("```\n$ tide --next lisbon\n```", "$ tide --next lisbon"),
         ("2 * 3 is 6 - or is it?", "2 * 3 is 6 - or is it?"),
         ("a_name_of_a_file.py", "a_name_of_a_file.py"),
+        ("Swaps: [list](https://harbour.example/rota)", "Swaps: list (harbour.example)"),
+        ("[list] (see https://harbour.example/rota)", "[list] (see https://harbour.example/rota)"),
         ("", ""),
     ],
 )
