@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable
 
 import pytest
@@ -22,6 +23,11 @@ def matches_of(client: Client, **fields: str | int) -> str:
     response = client.post("/delete/matches/", {name: str(value) for name, value in fields.items()})
     assert response.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
+
+
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_matches, "SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -85,6 +91,19 @@ def test_a_search_that_met_nothing_newer_says_back_to_when(
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
     assert re.search(r"Searched back to \d+ \w+ \d{4}, \d\d:\d\d \. The preview searches everything\.", text)
+
+
+def test_what_an_author_posted_elsewhere_hides_no_match_in_the_chosen_channel(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_matches, "MAX_PLACES", 2)
+    author, channel = secrets.randbits(60), make_channel()
+    write(channel, old_ids(6, buckets_ago=9), author=author)
+    for other in (make_channel(), make_channel(), make_channel()):
+        write(other, old_ids(1), author=author)
+    text = matches_of(sign_in(mona), channels=channel.pk, authors=author)
+    assert " 6 matches " in text
+    assert "Everything was searched." in text
 
 
 def test_more_channels_than_are_searched_give_a_lower_bound(

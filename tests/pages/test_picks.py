@@ -25,6 +25,11 @@ SignIn = Callable[[User], Client]
 MARCH_2024_MS = 1_710_115_200_000
 
 
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_matches, "SECONDS", 60.0)
+
+
 def picks_of(client: Client, **query: str | int) -> list[dict[str, Any]]:
     response = client.get("/delete/suggestions/", query)
     assert response.status_code == 200

@@ -34,8 +34,11 @@ MATCHES_SHOWN = 5
 MAX_CHANNELS = 20
 """Channels that are searched of a selection without authors; a whole guild may have thousands."""
 
+MAX_ENTRIES = 10_000
+"""Entries of the index of authors that are looked at: those of other channels than the chosen ones are skipped."""
+
 MAX_PLACES = 500
-"""Rows of the author index that are read."""
+"""Buckets of authors that are searched."""
 
 PAGE_ROWS = 500
 READS_AHEAD = 6
@@ -133,10 +136,10 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
     first, last = bucket_of(selection.first_id), bucket_of(selection.last_id)
     if selection.author_ids is not None and settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         index = authors.buckets_of_authors(selection.author_ids, first=first, last=last)
-        rows = list(islice(index, MAX_PLACES))
+        rows, is_whole = _first_of(index, frozenset(selection.channel_ids))
         channels = scope.in_bulk({channel_id for _, channel_id in rows})
         keys = {(channel_id, bucket) for bucket, channel_id in rows if channel_id in channels}
-        return channels, _newest_first(keys), len(rows) < MAX_PLACES
+        return channels, _newest_first(keys), is_whole
     some = list(scope.order_by("-pk")[: MAX_CHANNELS + 1])
     channels = {channel.pk: channel for channel in some[:MAX_CHANNELS]}
     keys = {
@@ -146,6 +149,17 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
         if live.clip(selection.first_id, selection.last_id) is not None
     }
     return channels, _newest_first(keys), len(some) <= MAX_CHANNELS
+
+
+def _first_of(index: Iterator[tuple[int, int]], channel_ids: frozenset[int]) -> tuple[list[tuple[int, int]], bool]:
+    """Return the first entries (bucket, channel id) in some channels, or in any, and whether these are all."""
+    found = []
+    for looked, entry in enumerate(index, start=1):
+        if not channel_ids or entry[1] in channel_ids:
+            found.append(entry)
+        if len(found) == MAX_PLACES or looked == MAX_ENTRIES:
+            return found, False
+    return found, True
 
 
 def _newest_first(keys: set[BucketKey]) -> list[BucketKey]:
