@@ -91,7 +91,7 @@ def prepare_postgres(stack: Stack) -> Launch:
         "log_timezone": "UTC",
     }
     if stack.is_short_lived:
-        # Only a crash of the machine would lose anything, and nobody needs its data after that.
+        # Only a crash of the machine can lose commits, and the suite needs no data after one.
         options |= {"fsync": "off", "full_page_writes": "off"}
     command = [str(binaries / "postgres"), "-D", str(folder / "data")]
     for name, value in options.items():

@@ -172,8 +172,8 @@ def _open_databases(request: pytest.FixtureRequest, django_db_blocker: DjangoDbB
 
 @pytest.fixture(scope="session", autouse=True)
 def _list_static_files_once() -> Iterator[None]:
-    """List the static files for the first client only: every client of a test loads the middleware anew, and listing
-    them each time took a tenth of the suite's processor time.
+    """List the static files once per process: each test client loads the middleware, which lists them; that took a
+    tenth of the suite's processor time.
     """
     list_files, listed = WhiteNoise.update_files_dictionary, {}
 

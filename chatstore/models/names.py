@@ -13,7 +13,7 @@ from django.db.models import Q, Value
 from chatstore.models.functions import NameTrigrams, Trigrams
 
 LONGEST_NAME = 200
-"""Characters of the longest name of a channel or a chat user."""
+"""Characters of the longest name of a guild, a channel or a chat user."""
 
 RowT = TypeVar("RowT", bound=models.Model)
 

@@ -1,6 +1,6 @@
 """Accounts get the roles of their groups, and purges the guilds and channels of their manifests.
 
-An account gets every role whose rights it had, for the whole installation, so that nobody gains a right. Rights that
+An account gets every role whose rights it had, for the whole installation, so that no account gains a right. Rights that
 its roles do not include are printed. Channels without a guild have a role of their
 own, which all of them get that could read channels. Groups and single permissions are left as they are, without effect.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -32,3 +34,8 @@ LIMIT_LABELS: dict[str, Promise] = {
     "messages_per_hour": _("Messages per hour"),
     "open_previews": _("Open previews per person"),
 }
+
+
+def role_choices(roles: Iterable[Role]) -> list[tuple[str, Promise, Promise]]:
+    """Return the value, the label and the description of each role, to choose from."""
+    return [(role.value, ROLE_LABELS[role], ROLE_DESCRIPTIONS[role]) for role in roles]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.conf import settings
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from chatstore.confirmation import require_confirmation
-from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.forms import read_manifest_hash
 from moderation.models import Purge
@@ -24,7 +20,7 @@ from moderation.operations.purging.approvals import (
     withdraw_approval,
 )
 from moderation.tasks import enqueue_on_commit
-from moderation.views.purges import show_purge
+from moderation.views.purges import act_on
 from moderation.views.session import actor_of
 
 
@@ -35,7 +31,7 @@ def purge_request_approval(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     _confirm_identity(request, shown)
     reason = request.POST.get("reason", "")
-    return _run(
+    return act_on(
         request,
         shown,
         lambda: request_approval(
@@ -51,7 +47,7 @@ def purge_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     _confirm_identity(request, shown)
     approval_id = parse_snowflake(request.POST.get("approval", ""))
-    response = _run(request, shown, lambda: approve_purge(purge_id, approval_id, approver=actor_of(request)))
+    response = act_on(request, shown, lambda: approve_purge(purge_id, approval_id, approver=actor_of(request)))
     enqueue_on_commit(purge_id)
     return response
 
@@ -63,7 +59,7 @@ def purge_reject(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     approval_id = parse_snowflake(request.POST.get("approval", ""))
     reason = request.POST.get("reason", "")
-    return _run(
+    return act_on(
         request, shown, lambda: reject_approval(purge_id, approval_id, approver=actor_of(request), reason=reason)
     )
 
@@ -74,18 +70,9 @@ def purge_withdraw(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Withdraw one's own request, which the form names."""
     shown = purge_for(request.user, purge_id)
     approval_id = parse_snowflake(request.POST.get("approval", ""))
-    return _run(request, shown, lambda: withdraw_approval(purge_id, approval_id, moderator=actor_of(request)))
+    return act_on(request, shown, lambda: withdraw_approval(purge_id, approval_id, moderator=actor_of(request)))
 
 
 def _confirm_identity(request: HttpRequest, shown: Purge) -> None:
     if shown.manifest > settings.CONFIRM_ABOVE_MESSAGES:
         require_confirmation(request)
-
-
-def _run(request: HttpRequest, shown: Purge, action: Callable[[], object]) -> HttpResponse:
-    try:
-        action()
-    except BadInput as error:
-        shown.refresh_from_db()
-        return show_purge(request, shown, error_message=error.text)
-    return redirect("purge", shown.pk)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from chatstore.confirmation import require_confirmation
-from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.operations.access.visibility import purge_for
 from moderation.operations.erasure.requests import ERASE, approve_erasure, reject_erasure, request_erasure
 from moderation.tasks import enqueue_erasure_on_commit
-from moderation.views.purges import show_purge
+from moderation.views.purges import act_on
 from moderation.views.session import actor_of
 
 
@@ -25,7 +21,8 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Request it, with a reason."""
     require_confirmation(request)
     reason = request.POST.get("reason", "")
-    return _run(request, purge_id, lambda: request_erasure(purge_id, moderator=actor_of(request), reason=reason))
+    shown = purge_for(request.user, purge_id)
+    return act_on(request, shown, lambda: request_erasure(purge_id, moderator=actor_of(request), reason=reason))
 
 
 @require_POST
@@ -34,7 +31,8 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Approve the request that the form names."""
     require_confirmation(request)
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
-    response = _run(request, purge_id, lambda: approve_erasure(purge_id, erasure_id, moderator=actor_of(request)))
+    shown = purge_for(request.user, purge_id)
+    response = act_on(request, shown, lambda: approve_erasure(purge_id, erasure_id, moderator=actor_of(request)))
     enqueue_erasure_on_commit(purge_id)
     return response
 
@@ -44,14 +42,5 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
 def purge_erase_reject(request: HttpRequest, purge_id: int) -> HttpResponse:
     """Reject the request that the form names, or withdraw one's own."""
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
-    return _run(request, purge_id, lambda: reject_erasure(purge_id, erasure_id, moderator=actor_of(request)))
-
-
-def _run(request: HttpRequest, purge_id: int, action: Callable[[], object]) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
-    try:
-        action()
-    except BadInput as error:
-        shown.refresh_from_db()
-        return show_purge(request, shown, error_message=error.text)
-    return redirect("purge", shown.pk)
+    return act_on(request, shown, lambda: reject_erasure(purge_id, erasure_id, moderator=actor_of(request)))

@@ -12,14 +12,13 @@ from django.views.decorators.http import require_http_methods
 
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, Forbidden
-from chatstore.domain.roles import Role
 from chatstore.operations.health.channel_list import guild_names
 from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES
 from moderation.domain.limits import LIMITED_ROLES, LIMITS, Limits
 from moderation.forms import read_cursor
 from moderation.operations.access.limits import limits_in, list_limits, set_limits
 from moderation.operations.selection.places import parse_grants
-from moderation.presentation.roles import LIMIT_LABELS, ROLE_LABELS
+from moderation.presentation.roles import LIMIT_LABELS, role_choices
 from moderation.views.session import actor_of
 
 MAX_DIGITS = 10
@@ -70,7 +69,7 @@ def _show(request: HttpRequest, values: Mapping[str, str], *, error_message: str
         "nav": "roles",
         "page": list_limits(request.user, after=read_cursor(request.GET, "after")),
         "may_set": may_set,
-        "choices": [(role.value, ROLE_LABELS[Role(role)]) for role in LIMITED_ROLES],
+        "choices": role_choices(LIMITED_ROLES),
         "guilds": guild_names(request.user, GIVE_ROLES) if may_set else (),
         "values": values,
         "fields": [(name, LIMIT_LABELS[name], values.get(name, "")) for name in LIMITS],

@@ -202,6 +202,16 @@ def _change_preview(request: HttpRequest, purge_id: int, change: Callable[..., P
     return redirect("purge_messages" if request.POST.get("then") == "list" else "purge", shown.pk)
 
 
+def act_on(request: HttpRequest, shown: Purge, action: Callable[[], object]) -> HttpResponse:
+    """Run an action and return to the page; if it is rejected, the page shows why."""
+    try:
+        action()
+    except BadInput as error:
+        shown.refresh_from_db()
+        return show_purge(request, shown, error_message=error.text)
+    return redirect("purge", shown.pk)
+
+
 def show_purge(request: HttpRequest, shown: Purge, *, error_message: str = "") -> HttpResponse:
     """Render the page. error_message: why the requested action was rejected."""
     context: dict[str, Any] = describe_page(request.user, shown, request.GET)

@@ -31,7 +31,7 @@ from moderation.operations.access.roles import give_roles, list_roles, take_role
 from moderation.operations.lookup.audit_log import account_named, account_names
 from moderation.operations.selection.places import parse_grants, parse_until
 from moderation.presentation.page_urls import invitation_link
-from moderation.presentation.roles import ROLE_DESCRIPTIONS, ROLE_LABELS
+from moderation.presentation.roles import ROLE_LABELS, role_choices
 from moderation.sign_in_stages import (
     begin_second_stage,
     complete_sign_in,
@@ -170,7 +170,7 @@ def _show(
         "is_first": before is None,
         "now": timezone.now(),
         "may_give": may_give,
-        "choices": [(role.value, label, ROLE_DESCRIPTIONS[role]) for role, label in ROLE_LABELS.items()],
+        "choices": role_choices(ROLE_LABELS),
         "people": account_names() if may_give else (),
         "guilds": guild_names(request.user, GIVE_ROLES) if may_give else (),
         "typed": typed or QueryDict(),

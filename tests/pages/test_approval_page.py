@@ -148,7 +148,7 @@ def test_administrators_of_a_guild_set_its_limits_and_each_change_is_recorded(
         ({"role": "moderator", "purges_per_hour": "0"}, "from 1 to"),
         ({"role": "moderator", "purges_per_hour": "9999999999"}, "from 1 to"),
         ({"role": "moderator", "server": ""}, "servers that you administer"),
-        ({"role": "moderator", "server": "Quarry of nobody"}, "There is no server"),
+        ({"role": "moderator", "server": "No such server"}, "There is no server"),
     ],
 )
 def test_what_cannot_be_a_limit_is_refused(

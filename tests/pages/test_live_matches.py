@@ -15,6 +15,8 @@ from moderation.operations.preview import first_matches
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, recent_ids, write
 
+pytestmark = pytest.mark.usefixtures("_first_matches_are_complete")
+
 SignIn = Callable[[User], Client]
 
 
@@ -23,11 +25,6 @@ def matches_of(client: Client, **fields: str | int) -> str:
     response = client.post("/delete/matches/", {name: str(value) for name, value in fields.items()})
     assert response.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
-
-
-@pytest.fixture(autouse=True)
-def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_matches, "SECONDS", 60.0)
 
 
 @pytest.fixture

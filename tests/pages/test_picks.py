@@ -20,14 +20,11 @@ from moderation.operations.preview import first_matches
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, old_ids, write
 
+pytestmark = pytest.mark.usefixtures("_first_matches_are_complete")
+
 SignIn = Callable[[User], Client]
 
 MARCH_2024_MS = 1_710_115_200_000
-
-
-@pytest.fixture(autouse=True)
-def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_matches, "SECONDS", 60.0)
 
 
 def picks_of(client: Client, **query: str | int) -> list[dict[str, Any]]:

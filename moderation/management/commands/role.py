@@ -14,6 +14,7 @@ from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.management.commands.purge import BAD_INPUT, find_moderator
 from moderation.operations.access.roles import give_roles, list_roles, take_role
+from moderation.operations.lookup.audit_log import account_named
 from moderation.operations.selection.places import parse_grants, parse_until
 
 
@@ -84,7 +85,7 @@ def read_place(options: dict[str, Any], actor: User) -> tuple[Any, Any]:
 
 
 def _find_account(name: str) -> User:
-    account = User.objects.filter(username=name).first()
+    account = account_named(name)
     if account is None:
         raise BadInput(f"There is no account {name!r}. Use `manage.py invite` for a new one.")
     return account
