@@ -7,6 +7,7 @@ which takes half the time of starting one after the other. Both require password
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,7 @@ _ROLES_MADE = ".roles"
 _NO_PASSWORDS = 3
 
 _YAML = """\
-cluster_name: chatstore_{stack}
+cluster_name: {cluster}
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
 num_tokens: 4
@@ -178,7 +179,7 @@ def prepare_node(stack: Stack, index: int) -> Launch:
 
 def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     text = _YAML.format(
-        stack=stack.servers,
+        cluster=choose_cluster_name(stack),
         seeds=",".join(f"{seed}:{stack.ports.cassandra_storage}" for seed in CASSANDRA_HOSTS),
         host=host,
         native_port=stack.ports.cassandra,
@@ -189,6 +190,21 @@ def _write_configuration(stack: Stack, *, host: str, folder: Path) -> None:
     )
     (folder / "cassandra.yaml").write_text(text)
     (folder / "logback.xml").write_text(_LOGBACK)
+
+
+def choose_cluster_name(stack: Stack) -> str:
+    """Return the name of these nodes' cluster, chosen once for their data, as Cassandra requires.
+
+    It is random, since nodes remember their peers' addresses: after a change of ports, nodes of two checkouts on one
+    machine would otherwise join into one cluster.
+    """
+    path = stack.folder / "cluster-name"
+    if not path.exists():
+        # Data from before this file existed carry the name without the random part.
+        has_data = any((stack.folder / name / "data").exists() for name in NAMES)
+        random_part = "" if has_data else f"_{secrets.token_hex(4)}"
+        path.write_text(f"chatstore_{stack.servers}{random_part}", encoding="utf-8")
+    return path.read_text(encoding="utf-8")
 
 
 def write_jmx_passwords(stack: Stack) -> Path:
