@@ -1,5 +1,6 @@
 """Start and stop the stores of one stack, all at once."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from chatstore.local.layout import CASSANDRA_HOSTS, Stack
 from devstack import cassandra, commitlogs, postgres, valkey
@@ -28,6 +31,8 @@ from devstack.processes import (
 READY_SECONDS = 600
 END_SECONDS = 60
 LEAVE_TIMEOUT_SECONDS = 4
+# From the moment when a node accepts no more statements until it is killed.
+EXIT_SECONDS = 3
 
 MAX_START_ATTEMPTS = 15
 START_RETRY_SECONDS = 2.0
@@ -179,18 +184,35 @@ def answers(host: str, port: int) -> bool:
 
 
 def stop_servers(stack: Stack) -> list[str]:
-    """Stop every server of the stack; return the names of those that were killed.
+    """Stop every server of the stack; return the names of those that did not react and were killed.
 
-    The first node is stopped once the second one has left the cluster: of two nodes that leave at once, one may request
-    an echo from the other that never arrives, and wait ten seconds for it.
+    The first node is stopped once the second one has left the cluster. Still, one may wait ten seconds for the other's
+    answer to an echo, which never arrives. By then it serves nobody, and is killed: the next start replays its commit
+    log, so that no write is lost.
     """
-    second = find_process(stack, cassandra.NAMES[1])
-    if second is not None and find_process(stack, cassandra.NAMES[0]) is not None:
-        second.terminate()
-        end = time.monotonic() + LEAVE_TIMEOUT_SECONDS
-        while answers(CASSANDRA_HOSTS[1], stack.ports.cassandra_storage) and time.monotonic() < end:
-            time.sleep(0.05)
-    return end_processes(stack, [postgres.NAME, valkey.NAME, *cassandra.NAMES], seconds=END_SECONDS)
+    nodes = {index: node for index, name in enumerate(cassandra.NAMES) if (node := find_process(stack, name))}
+    for index, node in reversed(nodes.items()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            node.terminate()
+        if index:
+            _wait_until_closed(CASSANDRA_HOSTS[index], stack.ports.cassandra_storage, seconds=LEAVE_TIMEOUT_SECONDS)
+    killed = end_processes(stack, [postgres.NAME, valkey.NAME], seconds=END_SECONDS)
+    for index in nodes:
+        if not _wait_until_closed(CASSANDRA_HOSTS[index], stack.ports.cassandra, seconds=END_SECONDS):
+            killed.append(cassandra.NAMES[index])
+    psutil.wait_procs(list(nodes.values()), timeout=EXIT_SECONDS)
+    end_processes(stack, cassandra.NAMES, seconds=0)
+    return killed
+
+
+def _wait_until_closed(host: str, port: int, *, seconds: float) -> bool:
+    """Return whether nothing listens on the port any more; wait at most `seconds` for that."""
+    end = time.monotonic() + seconds
+    while answers(host, port):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def delete_data(stack: Stack) -> None:
