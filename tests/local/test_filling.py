@@ -50,10 +50,10 @@ def test_a_failure_is_reported_with_its_last_lines_and_stays_due(stack: Stack) -
     assert is_due(stack, step)
 
 
-def test_a_crash_is_retried_once(stack: Stack) -> None:
+@pytest.mark.parametrize("end", ["import os; os.kill(os.getpid(), 9)", "raise SystemExit(1)"])
+def test_a_crash_or_an_error_is_retried_once(stack: Stack, end: str) -> None:
     attempts = stack.folder / "attempts"
-    code = f"import os; open({str(attempts)!r}, 'a').write('x'); os.kill(os.getpid(), 9)"
-    reported = fill(stack, make_step(code))
+    reported = fill(stack, make_step(f"open({str(attempts)!r}, 'a').write('x'); {end}"))
     assert attempts.read_text() == "xx"
     assert reported[1].startswith("Could not add the demo messages")
 
