@@ -24,7 +24,8 @@ from moderation.forms import read_cursor
 from moderation.operations.access.invitations import (
     accept_invitation,
     account_invited_by,
-    invite,
+    invite_people,
+    parse_people,
     record_wrong_invitation,
 )
 from moderation.operations.access.roles import give_roles, list_roles, take_role
@@ -78,23 +79,17 @@ def role_take(request: HttpRequest, grant_id: int) -> HttpResponse:
 @require_POST
 @permission_required(GIVE_ROLES, raise_exception=True)
 def role_invite(request: HttpRequest) -> HttpResponse:
-    """Invite a new account with a role, and show the link once."""
+    """Invite new accounts with a role, and show their links once."""
     require_confirmation(request)
     typed, actor = request.POST, actor_of(request)
     try:
-        account, token = invite(
-            typed.get("username", ""),
-            _grants(typed, actor),
-            actor=actor,
-            full_name=typed.get("full_name", ""),
-            until=_until(typed),
-        )
+        people = parse_people(typed.get("people", ""))
+        invited = invite_people(people, _grants(typed, actor), actor=actor, until=_until(typed))
     except (BadInput, Forbidden) as error:
         return _show(request, invited=typed, invite_error=error.text)
     context = {
         "nav": "roles",
-        "account": account,
-        "link": invitation_link(token),
+        "invited": [(account, invitation_link(token)) for account, token in invited],
         "hours": settings.INVITATION_HOURS,
     }
     return render(request, "moderation/roles/invited.html", context)

@@ -180,7 +180,7 @@ def test_giving_a_role_takes_it(ada: User, mona: User, sign_in_earlier: SignIn) 
 
 def test_inviting_takes_it(ada: User, sign_in_earlier: SignIn) -> None:
     client, name = sign_in_earlier(ada), f"nora-{secrets.token_hex(4)}"
-    asked = client.post("/roles/invite/", {"username": name, "role": "lead"})
+    asked = client.post("/roles/invite/", {"people": name, "role": "lead"})
     assert asks(asked)
     assert not User.objects.filter(username=name).exists()
     assert confirm_by(client, "/roles/invite/", asked, PASSWORD).status_code == 200

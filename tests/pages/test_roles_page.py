@@ -178,7 +178,7 @@ def test_administrators_cannot_take_their_own_role(ada: User, sign_in: SignIn) -
 def test_an_invited_person_sets_a_password_and_is_signed_in(
     ada: User, channel: Channel, nora: str, sign_in: SignIn
 ) -> None:
-    posted = {"username": nora, "full_name": "Nora Quist", "role": "moderator", "server": channel.guild_id}
+    posted = {"people": f"{nora} Nora Quist", "role": "moderator", "server": channel.guild_id}
     page = sign_in(ada).post("/roles/invite/", posted).content.decode()
     link, client = link_on(page), Client()
     account = User.objects.get(username=nora)
@@ -194,8 +194,34 @@ def test_an_invited_person_sets_a_password_and_is_signed_in(
     assert AuditEntry.objects.filter(actor=account, action="invitation_accepted").exists()
 
 
+def test_several_people_are_invited_at_once_with_a_link_each(ada: User, channel: Channel, sign_in: SignIn) -> None:
+    names = sorted(f"invited-{secrets.token_hex(6)}" for _ in range(3))
+    posted = {
+        "people": f"{names[2]}\n\n {names[0]} Nora Quist\r\n{names[1]}",
+        "role": "lead",
+        "server": channel.guild_id,
+    }
+    links = LINK.findall(sign_in(ada).post("/roles/invite/", posted).content.decode())
+    opened = [Client().get(link).content.decode() for link in dict.fromkeys(links)]
+    assert [name in page for name, page in zip(names, opened, strict=True)] == [True] * 3
+    for name in names:
+        assert current(User.objects.get(username=name)) == [("lead", channel.guild_id, None)]
+    assert User.objects.get(username=names[0]).get_full_name() == "Nora Quist"
+
+
+def test_if_one_person_cannot_be_invited_none_is(ada: User, mona: User, nora: str, sign_in: SignIn) -> None:
+    posted = {"people": f"{nora}\n{mona.username}", "role": "auditor"}
+    response = sign_in(ada).post("/roles/invite/", posted)
+    assert response.status_code == 400
+    page = response.content.decode()
+    assert f"There is an account {mona.username} already" in page
+    # What was typed is still there.
+    assert f"{nora}\n{mona.username}</textarea>" in page
+    assert not User.objects.filter(username=nora).exists()
+
+
 def test_a_link_is_stored_as_a_hash_only(ada: User, nora: str, sign_in: SignIn) -> None:
-    page = sign_in(ada).post("/roles/invite/", {"username": nora, "role": "auditor"}).content.decode()
+    page = sign_in(ada).post("/roles/invite/", {"people": nora, "role": "auditor"}).content.decode()
     token = link_on(page).partition("token=")[2]
     invitation = Invitation.objects.get(account__username=nora)
     assert len(bytes(invitation.token_hash)) == 32
@@ -203,7 +229,7 @@ def test_a_link_is_stored_as_a_hash_only(ada: User, nora: str, sign_in: SignIn) 
 
 
 def test_a_link_that_has_expired_or_was_replaced_does_not_work(ada: User, nora: str, sign_in: SignIn) -> None:
-    client, posted = sign_in(ada), {"username": nora, "role": "auditor"}
+    client, posted = sign_in(ada), {"people": nora, "role": "auditor"}
     first = link_on(client.post("/roles/invite/", posted).content.decode())
     second = link_on(client.post("/roles/invite/", posted).content.decode())
     visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
@@ -217,7 +243,7 @@ def test_an_account_with_a_password_cannot_be_invited(ada: User, sign_in: SignIn
     account = make_user("mika", group=None)
     account.set_password(PASSWORD)
     account.save()
-    response = sign_in(ada).post("/roles/invite/", {"username": account.username, "role": "admin"})
+    response = sign_in(ada).post("/roles/invite/", {"people": account.username, "role": "admin"})
     assert response.status_code == 400
     assert not Invitation.objects.filter(account=account).exists()
 
@@ -231,7 +257,7 @@ def guild_administrator(channel: Channel) -> User:
 def test_a_link_does_not_open_roles_that_its_inviter_could_not_give(
     ada: User, channel: Channel, nora: str, sign_in: SignIn
 ) -> None:
-    posted = {"username": nora, "role": "moderator", "server": server_of(channel)}
+    posted = {"people": nora, "role": "moderator", "server": server_of(channel)}
     link = link_on(sign_in(guild_administrator(channel)).post("/roles/invite/", posted).content.decode())
     assert Client().get(link).status_code == 200
     assert sign_in(ada).post("/roles/", {"person": nora, "role": "lead"}).status_code == 302
@@ -239,7 +265,7 @@ def test_a_link_does_not_open_roles_that_its_inviter_could_not_give(
     assert visitor.get(link).status_code == 404
     assert accept(link, PASSWORD, client=visitor) == 404
     assert not User.objects.get(username=nora).has_usable_password()
-    other = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
+    other = link_on(sign_in(ada).post("/roles/invite/", {"people": nora, "role": "lead"}).content.decode())
     assert accept(other, PASSWORD, client=visitor) == 302
 
 
@@ -247,7 +273,7 @@ def test_a_link_ends_when_its_inviter_is_no_administrator_any_more(
     ada: User, channel: Channel, nora: str, sign_in: SignIn
 ) -> None:
     gina = guild_administrator(channel)
-    posted = {"username": nora, "role": "admin", "server": server_of(channel)}
+    posted = {"people": nora, "role": "admin", "server": server_of(channel)}
     link = link_on(sign_in(gina).post("/roles/invite/", posted).content.decode())
     take_role(RoleGrant.objects.get(account=gina).pk, actor=ada)
     assert accept(link, PASSWORD, client=Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")) == 404
@@ -258,7 +284,7 @@ def test_an_account_of_single_sign_on_cannot_be_invited(ada: User, sign_in: Sign
     account.set_unusable_password()
     account.save()
     StaffIdentity.objects.create(issuer="https://id.example", subject=account.username, account=account)
-    response = sign_in(ada).post("/roles/invite/", {"username": account.username, "role": "auditor"})
+    response = sign_in(ada).post("/roles/invite/", {"people": account.username, "role": "auditor"})
     assert response.status_code == 400
     assert not Invitation.objects.filter(account=account).exists()
 
@@ -266,8 +292,8 @@ def test_an_account_of_single_sign_on_cannot_be_invited(ada: User, sign_in: Sign
 def test_who_may_not_give_all_roles_of_an_invited_account_gets_no_link_for_it(
     ada: User, nora: str, channel: Channel, sign_in: SignIn
 ) -> None:
-    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
-    posted = {"username": nora, "role": "moderator", "server": server_of(channel)}
+    link = link_on(sign_in(ada).post("/roles/invite/", {"people": nora, "role": "lead"}).content.decode())
+    posted = {"people": nora, "role": "moderator", "server": server_of(channel)}
     response = sign_in(guild_administrator(channel)).post("/roles/invite/", posted)
     assert (response.status_code, "already" in response.content.decode()) == (400, True)
     assert accept(link, PASSWORD) == 302
@@ -276,14 +302,14 @@ def test_who_may_not_give_all_roles_of_an_invited_account_gets_no_link_for_it(
 def test_a_link_ends_when_the_account_gets_a_password_or_every_right(ada: User, sign_in: SignIn) -> None:
     for change in ({"password": make_password(PASSWORD)}, {"is_superuser": True}):
         name = f"nils-{secrets.token_hex(4)}"
-        link = link_on(sign_in(ada).post("/roles/invite/", {"username": name, "role": "lead"}).content.decode())
+        link = link_on(sign_in(ada).post("/roles/invite/", {"people": name, "role": "lead"}).content.decode())
         User.objects.filter(username=name).update(**change)
         assert accept(link, "another passphrase of ours") == 404
 
 
 def test_a_name_that_looks_like_another_is_the_same_name(ada: User, mona: User, sign_in: SignIn) -> None:
     wide = mona.username.replace("m", "\N{FULLWIDTH LATIN SMALL LETTER M}")
-    response = sign_in(ada).post("/roles/invite/", {"username": wide, "role": "lead"})
+    response = sign_in(ada).post("/roles/invite/", {"people": wide, "role": "lead"})
     assert (response.status_code, "already" in response.content.decode()) == (400, True)
 
 
@@ -305,7 +331,7 @@ def test_nobody_gives_a_role_that_lasts_longer_than_their_own(tess: User, channe
 def test_a_weak_or_mistyped_password_is_refused(
     password: str, again: str | None, ada: User, nora: str, sign_in: SignIn
 ) -> None:
-    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "auditor"}).content.decode())
+    link = link_on(sign_in(ada).post("/roles/invite/", {"people": nora, "role": "auditor"}).content.decode())
     assert accept(link, password, again=again) == 400
     assert accept(link, PASSWORD) == 302
 
@@ -313,7 +339,7 @@ def test_a_weak_or_mistyped_password_is_refused(
 def test_a_role_that_enforces_a_second_factor_has_it_set_up_first(
     ada: User, nora: str, sign_in: SignIn, settings: Settings
 ) -> None:
-    link = link_on(sign_in(ada).post("/roles/invite/", {"username": nora, "role": "lead"}).content.decode())
+    link = link_on(sign_in(ada).post("/roles/invite/", {"people": nora, "role": "lead"}).content.decode())
     settings.SECOND_FACTOR_ROLES = ["lead"]
     client = Client()
     assert accept(link, PASSWORD, client=client) == 302
@@ -363,7 +389,7 @@ def test_the_list_shows_the_last_day_as_it_was_entered_and_links_that_were_not_u
     ada: User, nora: str, sign_in: SignIn
 ) -> None:
     client = sign_in(ada)
-    posted = {"username": nora, "role": "lead", "until": "2040-03-01"}
+    posted = {"people": nora, "role": "lead", "until": "2040-03-01"}
     link = link_on(client.post("/roles/invite/", posted).content.decode())
     page = client.get(f"/roles/?account={nora}").content.decode()
     assert "Last day 1 Mar 2040" in page

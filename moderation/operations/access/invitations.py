@@ -10,6 +10,8 @@ import datetime as dt
 import hashlib
 import secrets
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -32,6 +34,42 @@ from moderation.operations.access.roles import check_grant, give_roles
 TOKEN_BYTES = 32
 MAX_NAME_CHARACTERS = 150
 """Length of Django's columns."""
+
+MAX_PEOPLE = 50
+"""Limit for the people who are invited at once, in one transaction."""
+
+
+class Person(NamedTuple):
+    """Somebody to invite."""
+
+    username: str
+    full_name: str
+
+
+def parse_people(text: str) -> list[Person]:
+    """Return whom to invite: a line each, with a user name and then, if given, a full name; sorted.
+
+    Raises `BadInput` if there is no line, too many, or a name twice.
+    """
+    people = sorted(Person(*(*line.strip().split(maxsplit=1), "")[:2]) for line in text.splitlines() if line.strip())
+    if not people:
+        raise BadInput(_("Enter a user name."))
+    if len(people) > MAX_PEOPLE:
+        raise BadInput(_("Invite at most %(count)s people at once.", count=str(MAX_PEOPLE)))
+    for one, following in pairwise(people):
+        if one.username == following.username:
+            raise BadInput(_("The user name %(name)s is there twice.", name=one.username[:MAX_NAME_CHARACTERS]))
+    return people
+
+
+def invite_people(
+    people: Sequence[Person], grants: Sequence[Grant], *, actor: User, until: dt.datetime | None = None
+) -> list[tuple[User, str]]:
+    """Invite all or, if one of them cannot be, none, as `invite` does; return each account with its token."""
+    with transaction.atomic():
+        return [
+            invite(person.username, grants, actor=actor, full_name=person.full_name, until=until) for person in people
+        ]
 
 
 def invite(
@@ -103,7 +141,10 @@ def _check_name(username: str, full_name: str) -> None:
     try:
         UnicodeUsernameValidator()(username)
     except ValidationError:
-        raise BadInput(_("A user name can contain letters, digits and @ . + - _ only.")) from None
+        shown = username[:MAX_NAME_CHARACTERS]
+        raise BadInput(
+            _("“%(name)s” is not a user name: it can contain letters, digits and @ . + - _ only.", name=shown)
+        ) from None
     if not username or max(len(username), len(full_name)) > MAX_NAME_CHARACTERS:
         raise BadInput(_("Enter a user name of at most %(count)s characters.", count=str(MAX_NAME_CHARACTERS)))
     if "\x00" in full_name:
