@@ -243,6 +243,12 @@ def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
     return "" if overview.error else _("empty")
 
 
+@register.filter(is_safe=True)
+def without_full_stop(text: str) -> str:
+    """Return the text without the full stop at its end: a reason for a wait may be an error, which has its own."""
+    return text.removesuffix(".")
+
+
 @register.filter
 def staff_name(account: AbstractUser) -> str:
     """Return the name of a staff account, with invisible characters spelt out."""
