@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -93,7 +94,9 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
         "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
-        "chart": _draw_chart(review, spared),
+        "chart": (chart := _draw_chart(review, spared)),
+        "moments": _list_moments(chart, review),
+        "is_narrowed": review.start_ms != review.raid_start_ms or review.end_ms is not None,
         "starts": list(_offer_starts(review)),
         "ends": list(_offer_ends(review)),
     }
@@ -171,6 +174,15 @@ def _draw_chart(review: RaidReview, spared: Collection[int]) -> RaidChart:
         times[message.author_id in spared].append(ms_of(message.message_id))
     end_ms = review.now_ms if review.end_ms is None else review.end_ms
     return draw_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=max(end_ms, review.start_ms + 1))
+
+
+def _list_moments(chart: RaidChart, review: RaidReview) -> str:
+    """Return the borders of the bars as JSON, for the slider: the value of each as in `Moment`, and its label."""
+    starts = [(str(bar.start_ms // MINUTE_MS), _format_moment(bar.start_ms, review)) for bar in chart.bars]
+    end = ("", gettext("now"))
+    if review.end_ms is not None:
+        end = (str(review.end_ms // MINUTE_MS), _format_moment(review.end_ms, review))
+    return json.dumps([*starts, end])
 
 
 # --- Time ranges ------------------------------------------------------------------------

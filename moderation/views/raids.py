@@ -63,10 +63,12 @@ def _read_minute(fields: QueryDict, name: str) -> int | None:
 
 def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> HttpResponse:
     fields = request.POST if request.method == "POST" else request.GET
+    start_ms, end_ms = None, None
     try:
-        start_ms, end_ms = _read_minute(fields, "start"), _read_minute(fields, "end")
+        if fields.get("show") != "all":
+            start_ms, end_ms = _read_minute(fields, "start"), _read_minute(fields, "end")
     except BadInput as error:
-        start_ms, end_ms, error_message = None, None, error_message or error.text
+        error_message = error_message or error.text
     review = review_raid(request.user, channel_id, start_ms=start_ms, end_ms=end_ms)
     context = {
         "error_message": error_message,

@@ -1,4 +1,5 @@
-// Counts the messages of the selected accounts of a raid, and how many of these accounts are old members.
+// Counts the messages of the selected accounts of a raid, and how many of these accounts are old members. The slider
+// below the chart chooses the time as the two lists do.
 "use strict";
 
 const raid = document.getElementById("raid");
@@ -28,3 +29,54 @@ function count() {
 raid.addEventListener("change", count);
 window.addEventListener("pageshow", count);
 count();
+
+const slider = raid.querySelector("[data-moments]");
+// Arrow keys move it a bar at a time: the page is loaded once they rest.
+const REST_MS = 400;
+
+function beginSlider() {
+  const moments = JSON.parse(slider.dataset.moments);
+  const last = moments.length - 1;
+  const [from, until] = [slider.querySelector("[data-from]"), slider.querySelector("[data-until]")];
+  let timer;
+
+  function choose(list, [value, text]) {
+    if (![...list.options].some((option) => option.value === value)) list.add(new Option(text, value));
+    list.value = value;
+  }
+
+  function draw() {
+    for (const input of [from, until]) input.setAttribute("aria-valuetext", moments[input.value][1]);
+    slider.querySelector("[data-before]").style.width = `${(100 * from.value) / last}%`;
+    slider.querySelector("[data-after]").style.width = `${(100 * (last - until.value)) / last}%`;
+    // At the right end the other one could not be moved back.
+    from.classList.toggle("above", Number(from.value) > last / 2);
+  }
+
+  function move(event) {
+    event.stopPropagation();
+    if (event.target === from) from.value = Math.min(from.value, until.value - 1);
+    else until.value = Math.max(until.value, Number(from.value) + 1);
+    choose(raid.elements.start, moments[from.value]);
+    choose(raid.elements.end, moments[until.value]);
+    draw();
+    clearTimeout(timer);
+  }
+
+  function show(event) {
+    move(event);
+    timer = setTimeout(() => raid.querySelector('[name="show"]').click(), REST_MS);
+  }
+
+  for (const input of [from, until]) {
+    input.max = last;
+    input.addEventListener("input", move);
+    input.addEventListener("change", show);
+  }
+  from.value = 0;
+  until.value = last;
+  slider.hidden = false;
+  draw();
+}
+
+if (slider) beginSlider();

@@ -59,3 +59,19 @@ def test_a_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(raid: R
     page.goto(f"{site.url}/channels/{raid.channel.pk}/")
     left = page.locator(".msg").evaluate_all("rows => rows.map(row => row.id.slice(1))")
     assert sorted(map(int, left)) == raid.other_ids
+
+
+def test_the_slider_below_the_chart_narrows_the_time(raid: Raid, site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/raids/{raid.channel.pk}/")
+    begin = page.locator("#start").input_value()
+    whole = page.get_by_role("button", name="Show the whole raid")
+    expect(whole).to_have_count(0)
+    page.get_by_role("slider", name="From").press("ArrowRight")
+    # The page is loaded for the new time, with which its chart begins.
+    expect(whole).to_be_visible()
+    assert int(page.locator("#start").input_value()) > int(begin)
+    expect(page.get_by_role("slider", name="From")).to_have_js_property("value", "0")
+    whole.click()
+    expect(whole).to_have_count(0)
+    assert page.locator("#start").input_value() == begin
+    expect(page.get_by_role("button", name="Preview 60 messages")).to_be_visible()
