@@ -12,7 +12,6 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
-from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import ApprovalDecision, PurgeState
@@ -21,7 +20,12 @@ from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
 from moderation.operations.purging.limits import check_confirmation, check_open_previews
-from moderation.operations.selection.scope import check_scope, guilds_and_channels, only_guild_id
+from moderation.operations.selection.scope import (
+    check_scope,
+    guilds_and_channels,
+    only_guild_id,
+    scope_of_moderator,
+)
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
@@ -41,7 +45,7 @@ def draft_purge(
     """
     require(moderator, ADD_PURGE)
     check_scope(selection, moderator)
-    selection = selection.limited_to(scope_for(moderator, ADD_PURGE))
+    selection = selection.limited_to(scope_of_moderator(selection, moderator))
     guild_ids, channel_ids = guilds_and_channels(selection)
     purge = Purge(
         state=PurgeState.SCANNING,
