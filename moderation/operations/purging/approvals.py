@@ -1,12 +1,14 @@
 """Approvals of purges above a limit: their moderator requests one, and another person confirms the purge with it.
 
 What is approved is the manifest hash: a preview that was changed since needs another request. A request ends after a
-day, and its preview with it. `PurgeApproval` refuses one's own approval in the database too.
+day, and its preview with it; confirming, changing or discarding the preview closes it (`closing.py`). `PurgeApproval`
+refuses one's own approval in the database too.
 """
 
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
@@ -54,8 +56,7 @@ def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_ha
             raise BadInput(_("Approval has already been requested."))
         if purge.confirmed_at is not None or approval_needed(purge, moderator) is None:
             raise BadInput(_("This purge is within your limits. You can confirm it yourself."))
-        # One for a preview that has changed since.
-        purge.approvals.undecided().update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+        _expire(purge.approvals.undecided().select_for_update(of=("self",)))
         approval = PurgeApproval(purge=purge, requested_by=moderator, reason=reason, manifest_hash=manifest_hash)
         save_with_next_id(approval)
         details = {"reason": reason, "manifest": purge.manifest, "manifest_hash": manifest_hash.hex()}
@@ -141,14 +142,21 @@ def expire_approvals() -> int:
     """End the requests that were not decided within a day; return their number."""
     before = postgres_now() - REQUEST_LIFETIME
     with transaction.atomic():
-        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).select_related("purge")
-        ended = list(old.select_for_update(skip_locked=True, of=("self",)).order_by("requested_at")[:MAX_ENDED_AT_ONCE])
-        PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended]).update(
-            decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp()
-        )
-        for approval in ended:
-            _record("approval_expired", approval, actor=None)
+        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).order_by("requested_at")
+        ended = _expire(old.select_for_update(skip_locked=True, of=("self",)))
+    if ended:
+        # For open pages. Not in the transaction: others lock the purge first, and then its request.
+        Purge.objects.filter(pk__in=[approval.purge_id for approval in ended]).update()
     return len(ended)
+
+
+def _expire(requests: QuerySet[PurgeApproval]) -> list[PurgeApproval]:
+    ended = list(requests.select_related("purge")[:MAX_ENDED_AT_ONCE])
+    expired = PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended])
+    expired.update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+    for approval in ended:
+        _record("approval_expired", approval, actor=None)
+    return ended
 
 
 def _request(purge: Purge, approval_id: int) -> PurgeApproval:
