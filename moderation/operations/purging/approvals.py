@@ -7,14 +7,19 @@ refuses one's own approval in the database too.
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import transaction
 from django.db.models import QuerySet
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Problem, sync_findings
 from moderation.domain.states import ApprovalDecision
 from moderation.models import Purge, PurgeApproval
 from moderation.models.limits import REQUEST_LIFETIME
@@ -40,7 +45,10 @@ MAX_ENDED_AT_ONCE = 500
 """Requests that one poll ends; the next one continues."""
 
 MAX_REQUESTS = 50
-"""Requests that pages list."""
+"""Requests that pages list, and that are notified."""
+
+APPROVAL_REQUEST = "approval request"
+"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>"."""
 
 
 def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> PurgeApproval:
@@ -130,12 +138,33 @@ def last_decided(purge: Purge) -> PurgeApproval | None:
 
 def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
+    found = open_approvals(user)
+    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+
+
+def open_approvals(user: Actor) -> list[PurgeApproval]:
+    """Return the same requests alone, in one statement; in none for those without the permission."""
     if not user.has_perm(APPROVE):
         return []
     waiting = PurgeApproval.objects.open().filter(purge__in=visible_purges(user, APPROVE).order_by())
     others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
-    found = list(others.order_by("requested_at")[:MAX_REQUESTS])
-    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+    return list(others.order_by("requested_at")[:MAX_REQUESTS])
+
+
+def check_approvals(_now: dt.datetime) -> None:
+    """Open a finding for each open request, so that it is notified as raids are; close those that were decided."""
+    waiting = PurgeApproval.objects.open().select_related("requested_by", "purge").order_by("requested_at")
+    sync_findings(APPROVAL_REQUEST, {str(one.purge_id): _describe_request(one) for one in waiting[:MAX_REQUESTS]})
+
+
+def _describe_request(approval: PurgeApproval) -> Problem:
+    summary = ngettext_lazy(
+        "%(name)s requests approval to delete %(count)s message",
+        "%(name)s requests approval to delete %(count)s messages",
+        approval.purge.manifest,
+        name=name_of(approval.requested_by),
+    )
+    return Problem(Severity.WARNING, summary, {"approval": str(approval.pk)})
 
 
 def expire_approvals() -> int:
