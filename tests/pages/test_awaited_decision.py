@@ -72,7 +72,7 @@ DECISIONS: dict[str, Callable[[PurgeApproval, User, User], object]] = {
 @pytest.mark.parametrize("decision", DECISIONS)
 @pytest.mark.parametrize("viewer", ["mona", "lena"])
 def test_the_decision_reloads_the_page(
-    decision: str, viewer: str, mona: User, lena: User, asked: PurgeApproval, sign_in: SignIn
+    *, decision: str, viewer: str, mona: User, lena: User, asked: PurgeApproval, sign_in: SignIn
 ) -> None:
     client = sign_in({"mona": mona, "lena": lena}[viewer])
     url = poll_url(client, asked.purge)
