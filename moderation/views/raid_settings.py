@@ -17,7 +17,7 @@ from moderation.operations.raids.settings import CHANGE_RAID_SETTINGS, FIELDS, r
 from moderation.views.session import actor_of
 
 
-class RaidSettingsForm(forms.ModelForm[RaidSettings]):
+class RaidSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """The fields that the admin has too, each with its default."""
 
     class Meta:

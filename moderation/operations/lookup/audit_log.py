@@ -16,7 +16,7 @@ from chatstore.domain.errors import NotFound
 from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser, Guild, RoleGrant
 from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
@@ -110,14 +110,25 @@ def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     return _with_names(user, [entry], with_links=True)[0]
 
 
-def account_named(username: str) -> User | None:
-    """Return the staff account with a user name."""
-    return User.objects.filter(username=username).first()
+def account_named(text: str) -> User | None:
+    """Return the staff account with exactly this user name, or else the only one with this mail address."""
+    account = User.objects.filter(username=text).first()
+    if account is not None or "@" not in text:
+        return account
+    found = list(User.objects.filter(email__iexact=text)[:2])
+    return found[0] if len(found) == 1 else None
 
 
-def account_names() -> list[str]:
-    """Return the first user names, to choose from."""
-    return list(User.objects.order_by("username").values_list("username", flat=True)[:MAX_ACCOUNTS])
+def account_names(user: Actor, right: str) -> list[str]:
+    """Return the first user names to choose from, of people whom a user knows by a right.
+
+    These are all staff for a role in the whole installation, else those who have or had a role where the user has the
+    right: who else is staff is none of their business.
+    """
+    accounts, scope = User.objects.order_by("username"), scope_for(user, right)
+    if not scope.every_guild:
+        accounts = accounts.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
+    return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
 
 
 def _iterate(user: Actor, rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
