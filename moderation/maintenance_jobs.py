@@ -9,6 +9,7 @@ from chatstore.operations.jobs.definitions import Job, register_jobs
 from moderation.operations.access.audit_archive import archive_entries
 from moderation.operations.access.audit_monitoring import check_audit_log, store_anchor
 from moderation.operations.erasure.execution import garbage_collect_erased
+from moderation.operations.purging.approvals import check_approvals
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
 from moderation.operations.purging.pruning import prune
@@ -78,4 +79,4 @@ register_jobs(
     ),
 )
 
-register_checks(check_stuck_purges, check_raids, check_audit_log)
+register_checks(check_stuck_purges, check_raids, check_approvals, check_audit_log)

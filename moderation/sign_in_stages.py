@@ -21,6 +21,7 @@ from django.utils.crypto import constant_time_compare
 
 from chatstore.models.users import User
 from moderation.operations.access.second_factors import has_second_factor, must_have_second_factor
+from moderation.operations.access.sessions import SECOND_FACTOR
 
 STAGE_MINUTES = 10
 """How long a password is good for the second stage."""
@@ -28,9 +29,6 @@ STAGE_MINUTES = 10
 _STAGE = "sign_in_stage"
 _INVITED = {"username": " invitation"}
 """Counts wrong links of invitations. No account can be called so."""
-
-_MARK = "second_factor"
-"""True if the session has passed a second factor; else the roles that enforced one when it needed none."""
 
 
 def needs_second_factor(account: User) -> bool:
@@ -73,12 +71,12 @@ def complete_sign_in(request: HttpRequest, account: User, *, has_passed_factor: 
 
 def mark_passed(request: HttpRequest) -> None:
     """Mark the session as one that has passed a second factor."""
-    request.session[_MARK] = True
+    request.session[SECOND_FACTOR] = True
 
 
 def mark_unneeded(request: HttpRequest) -> None:
     """Mark the session of an account that needs no second factor, by the present settings."""
-    request.session[_MARK] = settings.SECOND_FACTOR_ROLES
+    request.session[SECOND_FACTOR] = settings.SECOND_FACTOR_ROLES
 
 
 def may_attempt(request: HttpRequest, account: User) -> bool:
@@ -123,5 +121,5 @@ class RequireSecondFactor:
 
 
 def _is_marked(request: HttpRequest) -> bool:
-    mark = request.session.get(_MARK)
+    mark = request.session.get(SECOND_FACTOR)
     return mark is True or (mark is not None and mark == settings.SECOND_FACTOR_ROLES)

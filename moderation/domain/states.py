@@ -52,7 +52,7 @@ class ErasureDecision(_Choices):
 class ApprovalDecision(_Choices):
     """Decision on a request to confirm a purge above a limit. NONE: not decided yet.
 
-    WITHDRAWN: by the requester, or the preview was discarded.
+    WITHDRAWN: by the requester. CLOSED: the purge was confirmed without it, or its preview was changed or discarded.
     """
 
     NONE = ""
@@ -60,6 +60,7 @@ class ApprovalDecision(_Choices):
     REJECTED = "rejected"
     WITHDRAWN = "withdrawn"
     EXPIRED = "expired"
+    CLOSED = "closed"
 
 
 class StepKind(_Choices):

@@ -47,7 +47,8 @@ class Purge(models.Model):
     version: changes with every update of the purge and whenever steps were counted.
     guild_id: the guild of all its channels; 0 if they are in several, or in none. Turns are given by it.
     guild_ids, channel_ids: whose right decides who may see it, see `moderation.operations.access.visibility`. The
-    guilds of its channels, 0 for none, and the channels if they are few. None: not known before it was scanned.
+    guilds, 0 for none, that the selection names and in which it matched, and the channels if they are few and it does
+    not name a guild. None: not known before it was scanned.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.

@@ -18,6 +18,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "account_added": pgettext_lazy("action in the audit log", "Account added"),
     "account_invited": pgettext_lazy("action in the audit log", "Account invited"),
     "account_changed": pgettext_lazy("action in the audit log", "Account changed"),
+    "approval_closed": pgettext_lazy("action in the audit log", "Request for approval closed"),
     "approval_expired": pgettext_lazy("action in the audit log", "Request for approval expired"),
     "approval_given": pgettext_lazy("action in the audit log", "Purge approved"),
     "approval_rejected": pgettext_lazy("action in the audit log", "Purge rejected"),
@@ -107,6 +108,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
 
 _FACTS: dict[str, Promise] = {
     "reason": gettext_lazy("Reason"),
+    "cause": gettext_lazy("Cause"),
     "text": gettext_lazy("Text"),
     "name": gettext_lazy("Name"),
     "summary": gettext_lazy("Summary"),

@@ -248,10 +248,13 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         text = _("%(messages)s deleted here") % {"messages": formats.format_count(gap.count, "message")}
         return fill('<p class="gap part" data-purge="{}">\n{}\n<span>{}</span>\n</p>\n', gap.purge_id, _GAP_ICON, text)
     reason = show_hidden(shorten(gap.reason, characters=REASON_CHARACTERS, lines=1)) if may_view_purges else ""
+    pattern = _("%(messages)s deleted %(at)s by %(moderator)s")
+    if reason:
+        pattern = _("%(messages)s deleted %(at)s by %(moderator)s: “%(reason)s”")
+    elif not gap.is_visible:
+        pattern = _("%(messages)s deleted %(at)s by %(moderator)s, in a purge that includes places you cannot see")
     text = fill_named(
-        _("%(messages)s deleted %(at)s by %(moderator)s: “%(reason)s”")
-        if reason
-        else _("%(messages)s deleted %(at)s by %(moderator)s"),
+        pattern,
         messages=formats.format_count(line.total, "message"),
         at=dated(gap.at),
         moderator=gap.moderator,

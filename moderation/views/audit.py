@@ -56,7 +56,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         "is_first": not before,
         "filters": {name: request.GET[name] for name in FILTERS if request.GET.get(name)},
         "actions": sorted(((action, str(label)) for action, label in AUDIT_ACTIONS.items()), key=lambda one: one[1]),
-        "people": account_names(),
+        "people": account_names(request.user, VIEW_AUDIT),
         "guilds": guild_names(request.user, VIEW_AUDIT),
         "month": now.date().replace(day=1).isoformat(),
         "tail": unlinked_tail(),

@@ -33,6 +33,7 @@ from moderation.operations.selection.parsing import (
     select_messages,
 )
 from moderation.operations.selection.saved_filters import saved_filter_for
+from moderation.operations.selection.scope import visible_part
 from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
@@ -132,7 +133,8 @@ def _read_presets(request: HttpRequest) -> QueryDict:
     purge_id = replaced if used is None else used
     if purge_id is None:
         return read_presets(request.GET)
-    description = describe_conditions(Selection.from_json(purge_for(request.user, purge_id).selection))
+    selection = Selection.from_json(purge_for(request.user, purge_id).selection)
+    description = describe_conditions(visible_part(selection, request.user))
     return QueryDict() if description is None else presets_of(description)
 
 

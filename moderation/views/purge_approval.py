@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of
-from moderation.operations.purging.approvals import APPROVE, last_decided, open_approval
+from moderation.operations.purging.approvals import APPROVE, last_decided
 from moderation.operations.purging.limits import approval_needed
 from moderation.presentation.texts import translate
 
@@ -43,11 +43,10 @@ class ApprovalView:
         return self.last is not None and self.last.decision == ApprovalDecision.REJECTED
 
 
-def describe_approval(user: Actor, purge: Purge) -> ApprovalView:
-    """Return what the page shows to this user."""
+def describe_approval(user: Actor, purge: Purge, request: PurgeApproval | None) -> ApprovalView:
+    """Return what the page shows to this user. request: the one that waits, if any."""
     if purge.state != PurgeState.READY:
         return ApprovalView(last=last_decided(purge) if purge.confirmed_at else None)
-    request = open_approval(purge)
     may_purge = may_over(user, ADD_PURGE, purge)
     if request is not None:
         is_mine = request.requested_by_id == user.pk

@@ -18,12 +18,13 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
-from moderation.models import Purge
+from moderation.models import Purge, PurgeApproval
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.preview.time_strips import MAX_ROWS
+from moderation.operations.purging.approvals import open_approval
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
@@ -60,14 +61,19 @@ CHANGING = frozenset(
 POLL_REFRESH_SECONDS = 5
 """A page is rendered again this often even if the purge has not changed: reasons of waits and times do."""
 
+APPROVAL_POLL_SECONDS = 3
+"""A preview that waits for approval polls this often for the decision."""
+
 
 def poll_version(user: Actor, purge_id: int) -> str:
     """Return what identifies the present contents of a purge's page.
 
     Signed for the user, who has seen the page if they know it: the answer to a poll needs no other check.
     """
-    version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
-    present = f"{user.pk} {purge_id} {version} {int(time.time()) // POLL_REFRESH_SECONDS}"
+    version, state = Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
+    # Nothing but the decision changes the page of a preview that waits for approval.
+    period = 0 if state == PurgeState.READY else int(time.time()) // POLL_REFRESH_SECONDS
+    present = f"{user.pk} {purge_id} {version} {period}"
     return salted_hmac("chatstore.poll", present, algorithm="sha256").hexdigest()[:32]
 
 
@@ -89,6 +95,11 @@ class PurgeFacts:
         self.channels = [known[channel_id] for channel_id in wanted if channel_id in known]
         self.channel_count = self.manifest.channel_count if found and known else len(known)
         self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
+
+    @cached_property
+    def request(self) -> PurgeApproval | None:
+        """Return the request for approval that waits for a decision."""
+        return open_approval(self._purge) if self._purge.state == PurgeState.READY else None
 
     @cached_property
     def totals(self) -> PurgeTotals:
@@ -116,7 +127,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             by_channel=context["undo"].may_undo,
         )
         context["times"] = describe_times(purge, facts.manifest, facts.channels, query)
-    context["approval"] = approval = describe_approval(user, purge)
+    context["approval"] = approval = describe_approval(user, purge, facts.request)
     context["may_confirm"] = approval.may_confirm
     return context
 
@@ -154,7 +165,9 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "nav": "purges",
         "channel": channel,
         "version": facts.version,
-        "polling": state in CHANGING or erasing.is_deleting,
+        "polling": state in CHANGING or erasing.is_deleting or facts.request is not None,
+        "poll_seconds": 1 if facts.request is None else APPROVAL_POLL_SECONDS,
+        "awaited": facts.request.pk if facts.request else "",
         "heading": _format_heading(
             purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
         ),

@@ -91,9 +91,12 @@ def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
     if request.GET.get("version") == poll_version(request.user, purge_id):
         return HttpResponse(status=204)
     context = describe_live(request.user, purge_for(request.user, purge_id))
-    # After the scan, and at the end, the rest of the page changes too.
+    # After the scan, at the end, and with the decision on a request, the rest of the page changes too.
+    is_same = str(context["awaited"]) == request.GET.get("awaited", "")
     context["fragment"] = True
-    return render_live(request, "moderation/purge/_live.html", context, keep_polling=bool(context["polling"]))
+    return render_live(
+        request, "moderation/purge/_live.html", context, keep_polling=bool(context["polling"]) and is_same
+    )
 
 
 @require_safe

@@ -14,6 +14,7 @@ from moderation.domain.raids import MINUTE_MS
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.raids.detection import dismiss_raid
 from moderation.operations.raids.review import review_raid, select_raid
+from moderation.operations.raids.settings import may_set_raids
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.raid_page import describe_raid
 from moderation.views.session import actor_of
@@ -72,6 +73,7 @@ def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> 
     review = review_raid(request.user, channel_id, start_ms=start_ms, end_ms=end_ms)
     context = {
         "error_message": error_message,
+        "may_set_raids": may_set_raids(request.user, review.channel.guild_id),
         # Its notice would repeat the heading.
         "hides_notice_of": str(channel_id),
         **describe_raid(review, fields),

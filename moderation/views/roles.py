@@ -19,7 +19,7 @@ from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.roles import Grant
 from chatstore.models.users import User
 from chatstore.operations.health.channel_list import guild_names
-from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES
+from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES, scope_for
 from moderation.forms import read_cursor
 from moderation.operations.access.invitations import (
     accept_invitation,
@@ -166,7 +166,8 @@ def _show(
         "now": timezone.now(),
         "may_give": may_give,
         "choices": role_choices(ROLE_LABELS),
-        "people": account_names() if may_give else (),
+        "people": account_names(request.user, GIVE_ROLES) if may_give else (),
+        "suggests_all": scope_for(request.user, GIVE_ROLES).every_guild,
         "guilds": guild_names(request.user, GIVE_ROLES) if may_give else (),
         "typed": typed or QueryDict(),
         "invited": invited or QueryDict(),

@@ -105,6 +105,8 @@ find/ GET find/?q=no-such-user 302 403 200 200 200 200 200 200
 find/suggestions/ GET find/suggestions/?q=no-such-user 302 403 200 200 200 200 200 200
 sidebar/ GET sidebar/?channel={channel} 302 403 404 200 200 200 200 200
 guilds/<snowflake:guild_id>/ GET guilds/1/ 302 403 404 404 404 404 404 404
+guilds/<snowflake:guild_id>/raid-settings/ GET guilds/{guild}/raid-settings/ 302 403 403 403 200 403 403 200
+guilds/<snowflake:guild_id>/raid-settings/ POST guilds/{guild}/raid-settings/ 302 403 403 403 400 403 403 400
 channels/<snowflake:channel_id>/ GET channels/{channel}/ 302 403 404 200 200 200 200 200
 channels/<snowflake:channel_id>/pin/ POST channels/{channel}/pin/ 302 403 404 302 302 302 302 302
 channels/<snowflake:channel_id>/rows/ GET channels/{channel}/rows/?before={message} 302 403 404 200 200 200 200 200

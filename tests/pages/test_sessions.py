@@ -18,7 +18,7 @@ from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, StaffSession
 from moderation.operations.access.roles import give_roles, take_role
-from moderation.operations.access.sessions import delete_expired_sessions
+from moderation.operations.access.sessions import SECOND_FACTOR, delete_expired_sessions
 from tests.conftest import make_user
 from tests.pages.second_factors import PASSWORD, set_password, set_up
 
@@ -173,6 +173,18 @@ def test_getting_a_role_keeps_the_sessions_unless_it_enforces_a_second_factor(
     assert is_signed_in(client)
     give_roles(account, [Grant(Role.LEAD)], actor=ada)
     assert not is_signed_in(client)
+
+
+def test_a_session_with_a_second_factor_is_kept_when_the_account_gets_a_role_that_enforces_it(
+    account: User, ada: User, settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_ROLES = ["lead"]
+    with_factor, without = signed_in(account), signed_in(account)
+    session = with_factor.session
+    session[SECOND_FACTOR] = True
+    session.save()
+    give_roles(account, [Grant(Role.LEAD)], actor=ada)
+    assert (is_signed_in(with_factor), is_signed_in(without)) == (True, False)
 
 
 def test_a_deactivated_account_has_no_sessions_when_it_is_activated_again(account: User) -> None:

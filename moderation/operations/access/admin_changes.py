@@ -29,7 +29,8 @@ def record_admin_change(request: HttpRequest, change: str, obj: Model, message: 
     # Django describes it as a change of this one field.
     is_password = subject == "account" and details["fields"] == ["password"]
     action = "password_set" if is_password else f"{subject}_{change}"
-    record_action(action, actor=request.user, details=details)
+    guild_id = obj.guild_id if isinstance(obj, RaidSettings) else None
+    record_action(action, actor=request.user, guild_id=guild_id, details=details)
 
 
 def _fields_of(message: Any) -> list[str]:

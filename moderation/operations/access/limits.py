@@ -14,7 +14,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Guild
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES, grants_of, require, scope_for
-from moderation.domain.limits import LIMITED_ROLES, MAX_LIMIT, Limits, PlaceLimits, role_in
+from moderation.domain.limits import LIMITED_ROLES, LIMITS, MAX_LIMIT, Limits, PlaceLimits, role_in
 from moderation.models import PurgeLimits
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import Actor
@@ -85,18 +85,21 @@ def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User)
     with transaction.atomic():
         if guild_id is not None and not Guild.objects.select_for_update(no_key=True).filter(pk=guild_id).exists():
             raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
-        stored = PurgeLimits.objects.filter(Q(guild_id=guild_id), role=role)
-        row = stored.select_for_update().first()
-        before, after = row.limits.as_json() if row else {}, limits.as_json()
+        # Locked by the insert: another administrator may set the first limits of the same role at the same time.
+        PurgeLimits.objects.bulk_create(
+            [PurgeLimits(guild_id=guild_id, role=role)],
+            update_conflicts=True,
+            unique_fields=["guild", "role"],
+            update_fields=["role"],
+        )
+        stored = PurgeLimits.objects.filter(guild_id=guild_id, role=role)
+        before, after = stored.get().limits.as_json(), limits.as_json()
+        if after:
+            stored.update(**{name: after.get(name) for name in LIMITS})
+        else:
+            stored.delete()
         if before == after:
             return
-        values = {name: after.get(name) for name in Limits.__dataclass_fields__}
-        if not after:
-            stored.delete()
-        elif row:
-            stored.update(**values)
-        else:
-            PurgeLimits.objects.create(guild_id=guild_id, role=role, **values)
         details = {"role": role.value, "before": _as_words(before), "after": _as_words(after)}
         record_action("limits_changed", actor=actor, guild_id=guild_id, details=details)
 

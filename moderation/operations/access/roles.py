@@ -1,7 +1,8 @@
 """Giving and taking roles. Every act is recorded in its transaction; rows are kept.
 
-An account may give what it has itself, and only administrators give at all. Sessions of an account that loses a role,
-or gets one that enforces a second factor, end at once. A role whose time has passed gives nothing from then on.
+An account may give what it has itself, and only administrators give at all. Sessions of an account that loses a role
+end at once. Getting one ends none, but for those without a second factor if the role enforces it. A role whose time has
+passed gives nothing from then on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from chatstore.operations.rights import (
 )
 from moderation.models import Invitation
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.sessions import end_all_sessions
+from moderation.operations.access.sessions import end_all_sessions, end_sessions_without_factor
 from moderation.operations.access.visibility import Actor
 
 ROLES_PER_PAGE = 50
@@ -97,7 +98,7 @@ def give_roles(
                 )
             )
         if any(grant.role in settings.SECOND_FACTOR_ROLES for grant in grants):
-            end_all_sessions([account.pk])
+            end_sessions_without_factor(account)
     forget_grants(account)
     return given
 
@@ -148,8 +149,10 @@ def replace_roles(account: User, grants: Collection[Grant], *, among: Collection
         _record("role_taken", row, actor=None)
     for grant in sorted(new, key=lambda grant: (grant.role, grant.guild_id or 0)):
         _give(account, grant, actor=None, until=None)
-    if lost or any(grant.role in settings.SECOND_FACTOR_ROLES for grant in new):
+    if lost:
         end_all_sessions([account.pk])
+    elif any(grant.role in settings.SECOND_FACTOR_ROLES for grant in new):
+        end_sessions_without_factor(account)
     forget_grants(account)
 
 

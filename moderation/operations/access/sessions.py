@@ -20,6 +20,9 @@ from moderation.operations.access.audit import record_action
 ADDRESS, USER_AGENT, SIGNED_IN_AT = "address", "user_agent", "signed_in_at"
 """Keys in a session's data, which the sign-in stores."""
 
+SECOND_FACTOR = "second_factor"
+"""True if the session has passed a second factor; else the roles that enforced one when it needed none."""
+
 MAX_USER_AGENT_CHARACTERS = 400
 
 
@@ -63,6 +66,12 @@ def end_other_sessions(account: User, *, current_key: str | None) -> int:
 def end_all_sessions(accounts: Iterable[int]) -> None:
     """End the sessions of accounts, given by their ids, because their rights have changed."""
     StaffSession.objects.filter(account__in=list(accounts)).delete()
+
+
+def end_sessions_without_factor(account: User) -> None:
+    """End the sessions that have not passed a second factor, because a new role of the account enforces one."""
+    ended = [row.pk for row in _rows_of(account) if row.get_decoded().get(SECOND_FACTOR) is not True]
+    StaffSession.objects.filter(pk__in=ended).delete()
 
 
 def delete_expired_sessions() -> int:

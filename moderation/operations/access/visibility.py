@@ -3,11 +3,16 @@
 Missing and forbidden objects look alike from outside: both raise `NotFound`. Only an action that the actor's role
 does not include there raises `Forbidden`. `chatstore.operations.rights` answers where an account has a right.
 
-A purge belongs to the guilds and channels of its manifest: it is visible to accounts that may see every one of them.
-Before it is scanned these may not be known; until then it is its author's.
+A purge belongs to the guilds and channels that its filter names, and to those in which it matched: it is visible to
+accounts that may see every one of them, because its filter, its words and its reason were written for all of them. A
+purge of all channels names none; before it is scanned it is its author's. Kept channels, and places of its moderator's
+roles, are left out of what an account is shown that cannot see them (`visible_part`). Of a purge that an account cannot
+see it is still shown what happened in its own channels: how many messages were deleted, when, and by whom.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
@@ -34,6 +39,7 @@ __all__ = [
     "VIEW_PURGES",
     "Actor",
     "channel_for",
+    "hidden_purges",
     "may_in",
     "may_over",
     "name_of",
@@ -78,6 +84,14 @@ def visible_purges(user: Actor, right: str = VIEW_PURGES) -> QuerySet[Purge]:
     purges = Purge.objects.filter(is_rewrite=False).select_related("moderator")
     scope = scope_for(user, right)
     return purges if scope.is_everything else purges.filter(_is_within(scope, user))
+
+
+def hidden_purges(user: Actor, purge_ids: Collection[int]) -> set[int]:
+    """Return those of some purges that a user may not see."""
+    if not purge_ids or scope_for(user, VIEW_PURGES).is_everything:
+        return set()
+    visible = visible_purges(user).filter(pk__in=purge_ids).order_by().values_list("pk", flat=True)
+    return set(purge_ids).difference(visible)
 
 
 def purge_for(user: Actor, purge_id: int, right: str = VIEW_PURGES) -> Purge:

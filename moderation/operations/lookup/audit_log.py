@@ -16,12 +16,12 @@ from chatstore.domain.errors import NotFound
 from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser, Guild, RoleGrant
 from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import NO_GUILD, Actor
+from moderation.operations.access.visibility import NO_GUILD, Actor, hidden_purges
 from moderation.operations.lookup.purge_index import find_parts
 
 VIEW_AUDIT = "moderation.view_auditentry"
@@ -56,7 +56,7 @@ class AuditQuery:
 class ListedEntry:
     """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
 
-    is_page_of_purge: whether its purge has a page; the rewrite of a bucket has none.
+    is_page_of_purge: whether its purge has a page that the viewer may open; the rewrite of a bucket has none.
     """
 
     entry: AuditEntry
@@ -81,7 +81,7 @@ def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -
     rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
-    return AuditPage(_with_names(shown), shown[-1].pk if len(found) > len(shown) else None)
+    return AuditPage(_with_names(user, shown), shown[-1].pk if len(found) > len(shown) else None)
 
 
 def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) -> Iterator[ListedEntry]:
@@ -92,13 +92,13 @@ def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) ->
     require(actor, VIEW_AUDIT)
     rows = _rows_of(actor, query)
     record_action("audit_exported", actor=actor, details={"filters": chosen})
-    return _iterate(rows)
+    return _iterate(actor, rows)
 
 
 def iterate_entries(user: Actor, query: AuditQuery) -> Iterator[ListedEntry]:
     """Return all entries with their links, read while they are consumed. The caller records it. Raises `Forbidden`."""
     require(user, VIEW_AUDIT)
-    return _iterate(_rows_of(user, query))
+    return _iterate(user, _rows_of(user, query))
 
 
 def entry_for(user: Actor, entry_id: int) -> ListedEntry:
@@ -107,23 +107,34 @@ def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     entry = _rows(user).filter(pk=entry_id).first()
     if entry is None:
         raise NotFound(_("There is no audit entry %(id)s.", id=str(entry_id)))
-    return _with_names([entry], with_links=True)[0]
+    return _with_names(user, [entry], with_links=True)[0]
 
 
-def account_named(username: str) -> User | None:
-    """Return the staff account with a user name."""
-    return User.objects.filter(username=username).first()
+def account_named(text: str) -> User | None:
+    """Return the staff account with exactly this user name, or else the only one with this mail address."""
+    account = User.objects.filter(username=text).first()
+    if account is not None or "@" not in text:
+        return account
+    found = list(User.objects.filter(email__iexact=text)[:2])
+    return found[0] if len(found) == 1 else None
 
 
-def account_names() -> list[str]:
-    """Return the first user names, to choose from."""
-    return list(User.objects.order_by("username").values_list("username", flat=True)[:MAX_ACCOUNTS])
+def account_names(user: Actor, right: str) -> list[str]:
+    """Return the first user names to choose from, of people whom a user knows by a right.
+
+    These are all staff for a role in the whole installation, else those who have or had a role where the user has the
+    right: who else is staff is none of their business.
+    """
+    accounts, scope = User.objects.order_by("username"), scope_for(user, right)
+    if not scope.every_guild:
+        accounts = accounts.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
+    return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
 
 
-def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
+def _iterate(user: Actor, rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
     before = rows
     while found := list(before[:ENTRIES_PER_READ]):
-        yield from _with_names(found, with_links=True)
+        yield from _with_names(user, found, with_links=True)
         before = rows.filter(pk__lt=found[-1].pk)
 
 
@@ -170,11 +181,12 @@ def _first_id_at(time: dt.datetime) -> int:
     return encode_row_id(max(EPOCH_MS, unix_ms(time)), shard=0, sequence=0)
 
 
-def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
+def _with_names(user: Actor, entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
     """Add names and links, with one statement for each kind."""
     channels = _by_id(Channel.objects.select_related("guild"), [entry.channel_id for entry in entries])
     users = _by_id(ChatUser.objects.all(), [entry.chat_user_id for entry in entries])
     guilds = _by_id(Guild.objects.all(), [entry.guild_id for entry in entries])
+    hidden = hidden_purges(user, {entry.purge_id for entry in entries if entry.purge_id is not None})
     links: dict[int, AuditLink] = {}
     if with_links:
         found = AuditLink.objects.filter(entry_id__in=[entry.pk for entry in entries])
@@ -185,7 +197,7 @@ def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> l
             channel=channels.get(entry.channel_id),
             guild=guilds.get(entry.guild_id),
             chat_user=users.get(entry.chat_user_id),
-            is_page_of_purge=getattr(entry, "is_rewrite", None) is False,
+            is_page_of_purge=getattr(entry, "is_rewrite", None) is False and entry.purge_id not in hidden,
             link=links.get(entry.pk),
         )
         for entry in entries

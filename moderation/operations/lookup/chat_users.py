@@ -42,7 +42,8 @@ class ChannelActivity:
     """Activity of the user in a channel: number of ten-day periods, and the last one.
 
     periods, until: without periods that have no live rows of any author; 0 and None if no other is left. matched:
-    number of the user's messages that confirmed purges included there.
+    number of the user's messages that confirmed purges included there, also purges that the viewer may not see because
+    they include channels elsewhere.
     """
 
     channel: Channel
@@ -98,7 +99,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
     nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
-    matched = _matched_by_channel(user, user_id, shown)
+    matched = _matched_by_channel(user_id, shown)
     return Profile(
         user_id=user_id,
         user=known,
@@ -151,22 +152,21 @@ def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
     return [bucket for bucket in buckets if bucket not in empty]
 
 
-def _matched_by_channel(user: Actor, author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
+def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of the user's messages that confirmed purges included, by channel."""
-    matched = _matched_buckets(user, author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
+    matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
     return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
     """Return the number of the user's messages by confirmed purge, the last confirmed first."""
-    matched = _matched_buckets(user, author_id).values("purge_id").annotate(matched=Sum(_count_of(author_id)))
+    visible = _matched_buckets(author_id).filter(purge__in=visible_purges(user))
+    matched = visible.values("purge_id").annotate(matched=Sum(_count_of(author_id)))
     return dict(matched.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "matched"))
 
 
-def _matched_buckets(user: Actor, author_id: int) -> QuerySet[ManifestBucket]:
-    return ManifestBucket.objects.filter(
-        authors__has_key=str(author_id), purge__confirmed_at__isnull=False, purge__in=visible_purges(user)
-    )
+def _matched_buckets(author_id: int) -> QuerySet[ManifestBucket]:
+    return ManifestBucket.objects.filter(authors__has_key=str(author_id), purge__confirmed_at__isnull=False)
 
 
 def _count_of(author_id: int) -> Cast:

@@ -10,11 +10,10 @@ from functools import lru_cache
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
-from chatstore.operations.rights import scope_for
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepState
 from moderation.models import Step
-from moderation.operations.access.visibility import VIEW_PURGES, Actor, name_of, visible_purges
+from moderation.operations.access.visibility import Actor, hidden_purges, name_of
 
 MAX_STEPS = 300
 """Maximum number of steps read for one page, newest first; a bucket rarely has more than a few."""
@@ -24,7 +23,7 @@ MAX_STEPS = 300
 class Gap:
     """Messages that one purge deleted in one place. at: when the last of them was counted.
 
-    is_visible: whether the viewer may see the purge, which may have channels elsewhere; if not, there is no reason.
+    is_visible: whether the viewer may see the purge, which may include channels elsewhere; if not, there is no reason.
     """
 
     purge_id: int
@@ -61,17 +60,11 @@ def find_gaps(
                 at=_later(step.counted_at, known.at if known else None),
                 count=count + (known.count if known else 0),
             )
-    hidden = _hidden_purges(user, {gap.purge_id for gap in counts.values()})
+    hidden = hidden_purges(user, {gap.purge_id for gap in counts.values()})
     for (above, _), gap in counts.items():
         shown = replace(gap, is_visible=False, reason="") if gap.purge_id in hidden else gap
         gaps.setdefault(above, []).append(shown)
     return gaps
-
-
-def _hidden_purges(user: Actor, purge_ids: set[int]) -> set[int]:
-    if not purge_ids or scope_for(user, VIEW_PURGES).is_everything:
-        return set()
-    return purge_ids.difference(visible_purges(user).filter(pk__in=purge_ids).values_list("pk", flat=True))
 
 
 def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:

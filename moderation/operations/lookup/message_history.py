@@ -13,7 +13,6 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from chatstore.operations.rights import scope_for
 from chatstore.store import messages, withdrawn
 from chatstore.store.locating import Located, locate_message
 from moderation.domain.outcomes import PurgeOutcome
@@ -24,10 +23,10 @@ from moderation.operations.access.visibility import (
     VIEW_PURGES,
     Actor,
     channel_for,
+    hidden_purges,
     may_in,
     require,
     visible_channels,
-    visible_purges,
 )
 from moderation.operations.lookup.purge_index import PurgePart, find_parts
 from moderation.operations.undo.requests import UndoPart, can_be_undone
@@ -132,10 +131,8 @@ def history_of_message(user: Actor, channel_id: int, message_id: int) -> Message
 
 def _mark_visible(user: Actor, parts: list[PurgePart]) -> list[PurgePart]:
     """Return the parts with whether the user may see their purges, which may have channels elsewhere."""
-    if not parts or scope_for(user, VIEW_PURGES).is_everything:
-        return parts
-    visible = set(visible_purges(user).filter(pk__in=[part.purge.pk for part in parts]).values_list("pk", flat=True))
-    return [replace(part, is_visible=part.purge.pk in visible) for part in parts]
+    hidden = hidden_purges(user, {part.purge.pk for part in parts})
+    return [replace(part, is_visible=part.purge.pk not in hidden) for part in parts]
 
 
 def locate(user: Actor, message_id: int) -> Located:

@@ -16,6 +16,7 @@ from chatstore.domain.messages import Message
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.models.users import User
+from moderation.domain.selection import Selection
 from moderation.domain.states import WITHOUT_COPIES
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
@@ -24,6 +25,7 @@ from moderation.operations.access.visibility import Actor, name_of, purge_for, r
 from moderation.operations.lookup.audit_log import VIEW_AUDIT, AuditQuery, ListedEntry, iterate_entries
 from moderation.operations.preview.manifest import frozen_ids_of, read_copies
 from moderation.operations.preview.purge_summary import FINAL_PURGES
+from moderation.operations.selection.scope import visible_part
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.steps.totals import totals_of
 
@@ -67,7 +69,7 @@ class Evidence:
             "moderator_name": name_of(purge.moderator),
             "reason": str(purge.reason),
             "summary": str(describe_purges(self._actor, [purge])[0].summary),
-            "selection": purge.selection,
+            "selection": visible_part(Selection.from_json(purge.selection), self._actor).as_json(),
             **{
                 name: getattr(purge, name).isoformat() if getattr(purge, name) else None
                 for name in ("created_at", "ready_at", "confirmed_at", "started_at", "finished_at")

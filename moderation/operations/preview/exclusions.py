@@ -33,6 +33,7 @@ from moderation.operations.access.visibility import ADD_PURGE, purge_for, requir
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
 from moderation.operations.preview.manifest_summary import renew_summary
 from moderation.operations.preview.scan import hash_manifest, prepare_buckets, store_buckets
+from moderation.operations.purging.closing import close_approval
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.searching import steps_containing
@@ -248,4 +249,5 @@ def store_changed(
     )
     present = {"manifest_hash": new_hash.hex() if new_hash else None, "manifest": left}
     record_action(action, actor=moderator, purge=purge, details={**details, **present})
+    close_approval(purge, actor=moderator, cause=_("The preview was changed."))
     purge.refresh_from_db()

@@ -47,7 +47,7 @@ from moderation.operations.preview.scan_parts import (
 )
 from moderation.operations.preview.scan_places import add_to_places
 from moderation.operations.purging.wait_reasons import waiting_for
-from moderation.operations.selection.scope import MAX_CHANNELS_OF_PURGE, BucketInScope, buckets_in_scope
+from moderation.operations.selection.scope import MAX_CHANNELS_OF_PURGE, BucketInScope, buckets_in_scope, reach_of
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 FIRST_BUCKETS = 16
@@ -127,7 +127,7 @@ class _ScanWorker:
             claim.release()
             # If the last one was stored meanwhile, its worker could not claim what is ahead.
             return has_free_part(self._purge_id) or not is_shared(self._purge_id)
-        _freeze_manifest(self._purge_id, self._token, is_one_channel=self._selection.only_channel_id is not None)
+        _freeze_manifest(self._purge_id, self._token, selection=self._selection)
         return False
 
     def _read_position(self, claim: ClaimAhead) -> bool:
@@ -274,28 +274,31 @@ def hash_manifest(purge_id: int) -> bytes | None:
     return None if row is None or row[0] is None else bytes(row[0])
 
 
-_PLACES = f"""SELECT array_agg(DISTINCT coalesce(channel.guild_id, {NO_GUILD})),
+_MATCHED_PLACES = f"""SELECT array_agg(DISTINCT coalesce(channel.guild_id, {NO_GUILD})),
     (array_agg(DISTINCT manifest.channel_id))[1:{MAX_CHANNELS_OF_PURGE + 1}]
     FROM {ManifestBucket._meta.db_table} AS manifest
     LEFT JOIN {Channel._meta.db_table} AS channel ON channel.id = manifest.channel_id WHERE purge_id = %s"""
 
 
-def _places_of(purge_id: int) -> dict[str, list[int] | None]:
-    """Return the guilds of a purge's manifest, and its channels if they are few; nothing if it is empty."""
-    with connection.cursor() as cursor:
-        cursor.execute(_PLACES, [purge_id])
-        guild_ids, channel_ids = cursor.fetchone()
-    if guild_ids is None:
+def _places_of(purge_id: int, selection: Selection) -> dict[str, list[int] | None]:
+    """Return the guilds and channels of a scanned purge; nothing if they are those of its draft."""
+    if selection.only_channel_id is not None:
         return {}
-    return {"guild_ids": guild_ids, "channel_ids": channel_ids if len(channel_ids) <= MAX_CHANNELS_OF_PURGE else None}
+    with connection.cursor() as cursor:
+        cursor.execute(_MATCHED_PLACES, [purge_id])
+        matched = cursor.fetchone()
+    if matched[0] is None:
+        return {}
+    guild_ids, channel_ids = reach_of(selection, *matched)
+    return {"guild_ids": guild_ids, "channel_ids": channel_ids}
 
 
-def _freeze_manifest(purge_id: int, token: uuid.UUID, *, is_one_channel: bool) -> None:
+def _freeze_manifest(purge_id: int, token: uuid.UUID, *, selection: Selection) -> None:
     manifest_hash = hash_manifest(purge_id)
     total: int = Step.objects.filter(purge_id=purge_id).aggregate(total=Sum("count", default=0))["total"]
     # Another worker that has taken over the scan stores its own.
     summary = compute_summary(purge_id)
-    places = {} if is_one_channel else _places_of(purge_id)
+    places = _places_of(purge_id, selection)
     with brief_transaction():
         is_own = Purge.objects.filter(id=purge_id, scan_token=token, state=PurgeState.SCANNING).update(
             state=PurgeState.READY if total else PurgeState.NOTHING_MATCHED,

@@ -1,18 +1,25 @@
 """Approvals of purges above a limit: their moderator requests one, and another person confirms the purge with it.
 
 What is approved is the manifest hash: a preview that was changed since needs another request. A request ends after a
-day, and its preview with it. `PurgeApproval` refuses one's own approval in the database too.
+day, and its preview with it; confirming, changing or discarding the preview closes it (`closing.py`). `PurgeApproval`
+refuses one's own approval in the database too.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import transaction
+from django.db.models import QuerySet
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
+from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Problem, sync_findings
 from moderation.domain.states import ApprovalDecision
 from moderation.models import Purge, PurgeApproval
 from moderation.models.limits import REQUEST_LIFETIME
@@ -38,7 +45,10 @@ MAX_ENDED_AT_ONCE = 500
 """Requests that one poll ends; the next one continues."""
 
 MAX_REQUESTS = 50
-"""Requests that pages list."""
+"""Requests that pages list, and that are notified."""
+
+APPROVAL_REQUEST = "approval request"
+"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>"."""
 
 
 def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> PurgeApproval:
@@ -54,8 +64,7 @@ def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_ha
             raise BadInput(_("Approval has already been requested."))
         if purge.confirmed_at is not None or approval_needed(purge, moderator) is None:
             raise BadInput(_("This purge is within your limits. You can confirm it yourself."))
-        # One for a preview that has changed since.
-        purge.approvals.undecided().update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+        _expire(purge.approvals.undecided().select_for_update(of=("self",)))
         approval = PurgeApproval(purge=purge, requested_by=moderator, reason=reason, manifest_hash=manifest_hash)
         save_with_next_id(approval)
         details = {"reason": reason, "manifest": purge.manifest, "manifest_hash": manifest_hash.hex()}
@@ -129,26 +138,54 @@ def last_decided(purge: Purge) -> PurgeApproval | None:
 
 def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
+    found = open_approvals(user)
+    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+
+
+def open_approvals(user: Actor) -> list[PurgeApproval]:
+    """Return the same requests alone, in one statement; in none for those without the permission."""
     if not user.has_perm(APPROVE):
         return []
     waiting = PurgeApproval.objects.open().filter(purge__in=visible_purges(user, APPROVE).order_by())
     others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
-    found = list(others.order_by("requested_at")[:MAX_REQUESTS])
-    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+    return list(others.order_by("requested_at")[:MAX_REQUESTS])
+
+
+def check_approvals(_now: dt.datetime) -> None:
+    """Open a finding for each open request, so that it is notified as raids are; close those that were decided."""
+    waiting = PurgeApproval.objects.open().select_related("requested_by", "purge").order_by("requested_at")
+    sync_findings(APPROVAL_REQUEST, {str(one.purge_id): _describe_request(one) for one in waiting[:MAX_REQUESTS]})
+
+
+def _describe_request(approval: PurgeApproval) -> Problem:
+    summary = ngettext_lazy(
+        "%(name)s requests approval to delete %(count)s message",
+        "%(name)s requests approval to delete %(count)s messages",
+        approval.purge.manifest,
+        name=name_of(approval.requested_by),
+    )
+    return Problem(Severity.WARNING, summary, {"approval": str(approval.pk)})
 
 
 def expire_approvals() -> int:
     """End the requests that were not decided within a day; return their number."""
     before = postgres_now() - REQUEST_LIFETIME
     with transaction.atomic():
-        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).select_related("purge")
-        ended = list(old.select_for_update(skip_locked=True, of=("self",)).order_by("requested_at")[:MAX_ENDED_AT_ONCE])
-        PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended]).update(
-            decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp()
-        )
-        for approval in ended:
-            _record("approval_expired", approval, actor=None)
+        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).order_by("requested_at")
+        ended = _expire(old.select_for_update(skip_locked=True, of=("self",)))
+    if ended:
+        # For open pages. Not in the transaction: others lock the purge first, and then its request.
+        Purge.objects.filter(pk__in=[approval.purge_id for approval in ended]).update()
     return len(ended)
+
+
+def _expire(requests: QuerySet[PurgeApproval]) -> list[PurgeApproval]:
+    ended = list(requests.select_related("purge")[:MAX_ENDED_AT_ONCE])
+    expired = PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended])
+    expired.update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+    for approval in ended:
+        _record("approval_expired", approval, actor=None)
+    return ended
 
 
 def _request(purge: Purge, approval_id: int) -> PurgeApproval:

@@ -12,16 +12,21 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
-from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import ApprovalDecision, PurgeState
+from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.purging.closing import close_approval
 from moderation.operations.purging.limits import check_confirmation, check_open_previews
-from moderation.operations.selection.scope import check_scope, guilds_and_channels, only_guild_id
+from moderation.operations.selection.scope import (
+    check_scope,
+    guilds_and_channels,
+    only_guild_id,
+    scope_of_moderator,
+)
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
@@ -41,7 +46,7 @@ def draft_purge(
     """
     require(moderator, ADD_PURGE)
     check_scope(selection, moderator)
-    selection = selection.limited_to(scope_for(moderator, ADD_PURGE))
+    selection = selection.limited_to(scope_of_moderator(selection, moderator))
     guild_ids, channel_ids = guilds_and_channels(selection)
     purge = Purge(
         state=PurgeState.SCANNING,
@@ -104,6 +109,7 @@ def queue_purge(purge: Purge, *, moderator: User, reason: str, details: Mapping[
     Purge.objects.filter(id=purge.pk).update(
         state=PurgeState.QUEUED, reason=reason, confirmed_at=ClockTimestamp(), moderator=moderator
     )
+    close_approval(purge, actor=moderator, cause=_("The purge was confirmed without it."))
     manifest_hash = bytes(purge.manifest_hash or b"").hex()
     confirmed = {"reason": reason, "manifest_hash": manifest_hash, "manifest": purge.manifest}
     record_action("purge_confirmed", actor=moderator, purge=purge, details={**confirmed, **details})
@@ -120,7 +126,7 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
         previews = Purge.objects.filter(id=purge_id, state__in=(PurgeState.SCANNING, PurgeState.READY))
         if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
             ScanPart.objects.filter(purge_id=purge_id).delete()
-            purge.approvals.undecided().update(decision=ApprovalDecision.WITHDRAWN, decided_at=ClockTimestamp())
+            close_approval(purge, actor=moderator, cause=_("The preview was discarded."))
             record_action("preview_discarded", actor=moderator, purge=purge)
 
 

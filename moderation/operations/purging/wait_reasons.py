@@ -20,7 +20,7 @@ from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import AuditEntry, Purge, ScanPart, Step
 from moderation.operations.access.visibility import Actor, name_of, visible_purges
 from moderation.operations.purging.turns import MAX_WAITING, TurnWait, wait_for_turn
-from moderation.operations.selection.summary import selection_summary
+from moderation.operations.selection.summary import describe_purges
 from moderation.operations.steps.claiming import is_locked_by_others, job_of
 from moderation.operations.steps.open_steps import open_steps
 
@@ -95,7 +95,7 @@ def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
     # A scan locks no channel and stores no copies: nothing has to be searched among the steps that it has found.
     job = None if is_scan else _blocking_job(purge)
     if job is not None:
-        reason, blocking_purge = _describe_job(job)
+        reason, blocking_purge = _describe_job(job, user)
         if (
             blocking_purge is not None
             and user is not None
@@ -161,14 +161,14 @@ _STORED_BEHIND_JOB = (
 """Templates of what `describe_blocking_job` returns."""
 
 
-def _describe_job(job: str) -> tuple[str, Purge | None]:
+def _describe_job(job: str, user: Actor | None) -> tuple[str, Purge | None]:
     """Describe a job that has locked a channel, and return the purge named in the text."""
     kind, _separator, name = job.partition(":")
     purge = Purge.objects.select_related("moderator").filter(id=name).first() if kind == "purge" else None
     if purge is None:
         return _describe_other_job(kind, name), None
     if not purge.is_rewrite:
-        params = _name(purge)
+        params = _name(purge, user)
         if purge.state == PurgeState.UNDOING:
             return _("Waiting behind the undo of purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
         return _("Waiting behind purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
@@ -176,7 +176,8 @@ def _describe_job(job: str) -> tuple[str, Purge | None]:
     if source is None:
         return _("Waiting behind the rewrite of a bucket"), None
     text = _(
-        "Waiting behind the rewrite that follows purge %(purge)s (%(selection)s, by %(moderator)s)", **_name(source)
+        "Waiting behind the rewrite that follows purge %(purge)s (%(selection)s, by %(moderator)s)",
+        **_name(source, user),
     )
     return text, source
 
@@ -189,8 +190,9 @@ def _describe_other_job(kind: str, name: str) -> str:
     return _("Waiting behind another job (%(job)s)", job=f"{kind} {name}".strip()) if kind else _BEHIND_ANOTHER_JOB
 
 
-def _name(purge: Purge) -> dict[str, Param]:
-    return {"purge": str(purge.pk), "selection": selection_summary(purge), "moderator": name_of(purge.moderator)}
+def _name(purge: Purge, user: Actor | None) -> dict[str, Param]:
+    summary = describe_purges(user, [purge])[0].summary
+    return {"purge": str(purge.pk), "selection": summary, "moderator": name_of(purge.moderator)}
 
 
 def _purge_behind_rewrite(rewrite: Purge) -> Purge | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from chatstore.domain.roles import Scope as RightScope
 from chatstore.domain.snowflakes import MIN_ID
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
-from chatstore.operations.rights import MAX_GRANTS, restrict
+from chatstore.operations.rights import MAX_GRANTS, VIEW_CHANNELS, guilds_for, restrict, scope_for
 from chatstore.store import authors, ledger
 from chatstore.store.reading.ledger_window import LedgerWindow
 from moderation.domain.selection import Selection
@@ -64,14 +65,59 @@ def only_guild_id(selection: Selection) -> int | None:
 
 
 def guilds_and_channels(selection: Selection) -> tuple[list[int], list[int] | None] | tuple[None, None]:
-    """Return the guilds, and the channels if they are few, of what a selection names; (None, None) before its scan."""
+    """Return the guilds, and the channels if they are few, that a selection names; (None, None) if it names none."""
     if selection.within is not None or not (selection.channel_ids or selection.guild_id):
         return None, None
     if selection.guild_id is not None:
         return [selection.guild_id], None
     rows = Channel.objects.filter(pk__in=selection.channel_ids).order_by().values_list("guild_id", flat=True)
-    few = sorted(selection.channel_ids) if len(selection.channel_ids) <= MAX_CHANNELS_OF_PURGE else None
-    return sorted({guild_id or NO_GUILD for guild_id in rows}), few
+    return sorted({guild_id or NO_GUILD for guild_id in rows}), _if_few(selection.channel_ids)
+
+
+def reach_of(
+    selection: Selection, guild_ids: Collection[int], channel_ids: Collection[int]
+) -> tuple[list[int], list[int] | None]:
+    """Return the guilds, and the channels if they are few, of a purge: those it names and those in which it matched.
+
+    Named ones count without a match too: the filter, its words and the reason were written for all of them.
+    """
+    named_guilds, named_channels = guilds_and_channels(selection)
+    if named_guilds is None:
+        return sorted(guild_ids), _if_few(channel_ids)
+    channels = None if named_channels is None else _if_few({*channel_ids, *named_channels})
+    return sorted({*guild_ids, *named_guilds}), channels
+
+
+def _if_few(channel_ids: Collection[int]) -> list[int] | None:
+    return sorted(channel_ids) if len(channel_ids) <= MAX_CHANNELS_OF_PURGE else None
+
+
+def scope_of_moderator(selection: Selection, moderator: Actor) -> RightScope:
+    """Return where a moderator may delete, of what a selection can include: ids of other guilds are not stored."""
+    scope = scope_for(moderator, ADD_PURGE)
+    if selection.guild_id is None or scope.includes_guild(selection.guild_id):
+        return scope
+    here = Channel.objects.filter(pk__in=scope.channels, guild_id=selection.guild_id).order_by()
+    return RightScope(channels=frozenset(here.values_list("pk", flat=True)))
+
+
+def visible_part(selection: Selection, user: Actor) -> Selection:
+    """Return a selection without the kept channels, and the places of its moderator, that a user cannot see.
+
+    The selection of a purge that they may see names no others.
+    """
+    if scope_for(user, VIEW_CHANNELS).is_everything or not (selection.except_channel_ids or selection.within):
+        return selection
+    within = selection.within or RightScope()
+    ids = {*selection.except_channel_ids, *within.channels}
+    known = set(visible_channels(user).filter(pk__in=ids).order_by().values_list("pk", flat=True))
+    guilds = guilds_for(user, VIEW_CHANNELS).filter(pk__in=within.guilds).values_list("pk", flat=True)
+    return replace(
+        selection,
+        except_channel_ids=tuple(i for i in selection.except_channel_ids if i in known),
+        within=selection.within
+        and replace(within, guilds=frozenset(guilds), channels=within.channels.intersection(known)),
+    )
 
 
 def buckets_in_scope(selection: Selection, user: Actor, *, after: BucketKey | None = None) -> Iterator[BucketInScope]:
@@ -145,9 +191,14 @@ def _ledgers_of(channel_ids: Sequence[int]) -> Iterator[tuple[int, Iterable[tupl
 
 
 def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapping[int, Guild]) -> Scope:
-    """Return the scope of a selection by the names of its channels or its guild."""
-    kept = _name_channels(selection.except_channel_ids, channels)
+    """Return the scope of a selection by the names of its channels or its guild.
+
+    Kept channels, and places of its moderator, without a name are ones that the viewer cannot see: "others".
+    """
+    kept = _name_kept(selection.except_channel_ids, channels)
     within = None if selection.within is None else _name_places(selection.within, selection, channels, guilds)
+    if within is not None and not within and not selection.within.every_guild:
+        return Scope(channels=[gettext("some channels")])
     if within is None and selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
         return Scope(guild=str(guild) if guild else gettext("server %(id)s") % {"id": selection.guild_id}, kept=kept)
@@ -165,8 +216,17 @@ def _name_places(
         return []
     found = [guilds[i].name for i in sorted(within.guilds) if i in guilds and selection.guild_id is None]
     found += [gettext("direct messages")] if within.direct and selection.guild_id is None else []
-    shown = (channels[i] for i in sorted(within.channels) if i in channels)
-    return found + [one.full_name for one in shown if selection.guild_id in (None, one.guild_id)]
+    shown = [channels[i] for i in sorted(within.channels) if i in channels]
+    found += [one.full_name for one in shown if selection.guild_id in (None, one.guild_id)]
+    has_others = len(shown) < len(within.channels) or not guilds.keys() >= within.guilds
+    return [*found, gettext("others")] if found and has_others else found
+
+
+def _name_kept(channel_ids: Sequence[int], channels: Mapping[int, Channel]) -> list[str]:
+    names = [channels[i].full_name for i in channel_ids if i in channels]
+    if len(names) == len(channel_ids):
+        return names
+    return [*names, gettext("others")] if names else [gettext("some")]
 
 
 def _name_channels(channel_ids: Sequence[int], channels: Mapping[int, Channel]) -> list[str]:

@@ -10,6 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import ngettext
 
 from chatstore.models import Channel, ChatUser, Guild
+from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
@@ -56,7 +57,8 @@ def summarize_selections(user: Actor | None, selections: Sequence[Selection]) ->
         {i for selection in selections for i in _channel_ids_of(selection)}
     )
     wanted = {s.guild_id for s in selections if s.guild_id is not None}
-    guilds = Guild.objects.in_bulk(wanted.union(*(s.within.guilds for s in selections if s.within is not None)))
+    shown = Guild.objects.all() if user is None else guilds_for(user, VIEW_CHANNELS)
+    guilds = shown.in_bulk(wanted.union(*(s.within.guilds for s in selections if s.within is not None)))
     authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [

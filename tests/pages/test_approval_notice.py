@@ -1,0 +1,114 @@
+"""Leads see on every page that a purge waits for their approval; nobody else does, and it costs them nothing."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from chatstore.domain.roles import Role
+from chatstore.models import Channel, Finding
+from chatstore.models.users import User
+from moderation.models import PurgeApproval
+from moderation.operations.purging.approvals import (
+    APPROVAL_REQUEST,
+    approve_purge,
+    check_approvals,
+    open_approvals,
+    reject_approval,
+)
+from moderation.views.findings import list_findings
+from tests.conftest import make_user
+from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
+from tests.plans import explain
+
+SignIn = Callable[[User], Client]
+
+NOTICE = "approval-notices"
+
+
+@pytest.fixture
+def channel() -> Channel:
+    made = make_guild_channel()
+    limit(made, messages_without_approval=10)
+    return made
+
+
+@pytest.fixture
+def mona(channel: Channel) -> User:
+    return member("mona", Role.MODERATOR, channel)
+
+
+@pytest.fixture
+def lena(channel: Channel) -> User:
+    return member("lena", Role.LEAD, channel)
+
+
+@pytest.fixture
+def asked(mona: User, channel: Channel) -> PurgeApproval:
+    return request(mona, preview_some(mona, 20, channel))
+
+
+def page(client: Client, url: str = "/preferences/") -> str:
+    return html.unescape(client.get(url).content.decode())
+
+
+def test_a_lead_is_told_on_every_page_until_it_is_decided(
+    mona: User, lena: User, asked: PurgeApproval, channel: Channel, sign_in: SignIn
+) -> None:
+    client = sign_in(lena)
+    for url in ("/", "/holds/", "/preferences/", f"/channels/{channel.pk}/"):
+        shown = page(client, url)
+        assert "requests approval to delete 20 messages" in shown
+        assert f'href="/purges/{asked.purge_id}/#approval"' in shown
+    assert NOTICE not in page(client, f"/purges/{asked.purge_id}/")
+    second = request(mona, preview_some(mona, 19, channel))
+    assert "2 purges wait for approval" in page(client)
+    reject_approval(second.purge_id, second.pk, approver=lena, reason="No")
+    approve_purge(asked.purge_id, asked.pk, approver=lena)
+    assert NOTICE not in page(client)
+
+
+def test_other_people_are_not(mona: User, asked: PurgeApproval, channel: Channel, sign_in: SignIn) -> None:
+    limit(channel, Role.LEAD, messages_without_approval=10)
+    requester = member("lea", Role.LEAD, channel)
+    own = request(requester, preview_some(requester, 20, channel))
+    elsewhere = member("leo", Role.LEAD, make_guild_channel("Quarry"))
+    for person in (mona, elsewhere):
+        assert NOTICE not in page(sign_in(person))
+    assert open_approvals(requester) == [asked]
+    assert own not in open_approvals(requester)
+
+
+def test_it_costs_one_statement_and_none_for_those_who_cannot_approve(
+    mona: User, lena: User, asked: PurgeApproval, sign_in: SignIn
+) -> None:
+    read = {}
+    for person in (mona, lena):
+        client = sign_in(person)
+        with CaptureQueriesContext(connection) as captured:
+            page(client)
+        read[person] = [query["sql"] for query in captured if "moderation_purgeapproval" in query["sql"]]
+    assert (len(read[mona]), len(read[lena])) == (0, 1)
+
+
+def test_the_statement_uses_indexes(lena: User, asked: PurgeApproval) -> None:
+    assert asked in open_approvals(lena)
+    statements = explain(lambda: open_approvals(lena))
+    assert [one.scanned for one in statements if "moderation_purgeapproval" in one.sql] == [frozenset()]
+
+
+def test_an_open_request_is_notified_as_raids_are(lena: User, asked: PurgeApproval) -> None:
+    found = Finding.objects.open().filter(kind=APPROVAL_REQUEST, subject=str(asked.purge_id))
+    check_approvals(timezone.now())
+    assert "requests approval to delete 20 messages" in found.get().summary
+    lines = [line for line in list_findings(make_user("ada", group="admins")) if line.finding == found.get()]
+    assert [line.url for line in lines] == [f"/purges/{asked.purge_id}/"]
+    approve_purge(asked.purge_id, asked.pk, approver=lena)
+    check_approvals(timezone.now())
+    assert not found.exists()
