@@ -10,6 +10,7 @@ import os
 import pwd
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,16 +109,34 @@ def end_processes(stack: Stack, names: Sequence[str], *, seconds: float) -> list
         except psutil.NoSuchProcess:
             continue
     everyone = [member for family in families.values() for member in family]
-    _, left = psutil.wait_procs(everyone, timeout=seconds)
+    left = wait_until_ended(everyone, seconds=seconds)
     for process in left:
         try:
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(left, timeout=5)
+    wait_until_ended(left, seconds=5)
     for name in names:
         path_of_pid(stack, name).unlink(missing_ok=True)
     return [name for name, family in families.items() if any(one in left for one in family)]
+
+
+def wait_until_ended(processes: Sequence[psutil.Process], *, seconds: float) -> list[psutil.Process]:
+    """Wait until all have ended, at most so long; return those that still run."""
+    end = time.monotonic() + seconds
+    while left := [process for process in processes if not has_ended(process)]:
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.05)
+    return left
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Return whether it has ended. So has a zombie: that of an adopted server waits for init to reap it."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _list_family(process: psutil.Process) -> list[psutil.Process]:

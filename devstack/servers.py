@@ -24,6 +24,7 @@ from devstack.processes import (
     find_process,
     is_dead,
     start_process,
+    wait_until_ended,
 )
 
 # Limits for broken servers, not for slow ones: on two idle cores two fresh nodes answer after 14 s and stop
@@ -200,7 +201,7 @@ def stop_servers(stack: Stack) -> list[str]:
     for index in nodes:
         if not _wait_until_closed(CASSANDRA_HOSTS[index], stack.ports.cassandra, seconds=END_SECONDS):
             killed.append(cassandra.NAMES[index])
-    psutil.wait_procs(list(nodes.values()), timeout=EXIT_SECONDS)
+    wait_until_ended(list(nodes.values()), seconds=EXIT_SECONDS)
     end_processes(stack, cassandra.NAMES, seconds=0)
     return killed
 

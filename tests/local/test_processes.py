@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,9 +18,11 @@ from devstack.processes import (
     describe_death,
     end_processes,
     find_process,
+    has_ended,
     is_dead,
     path_of_pid,
     start_process,
+    wait_until_ended,
 )
 from devstack.servers import Server, wait_until_ready
 from tests.processes import wait_until_dead
@@ -94,7 +97,7 @@ def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: 
     children = process.children()
     assert children
     assert end_processes(stack, ["stubborn"], seconds=0.3) == ["stubborn"]
-    assert not any(child.is_running() for child in children)
+    assert all(map(has_ended, children))
 
 
 def test_all_are_asked_to_end_at_once(stack: Stack) -> None:
@@ -127,6 +130,20 @@ def test_a_killed_server_releases_its_pid(stack: Stack) -> None:
     while psutil.pid_exists(process.pid):
         assert time.monotonic() < end, "the process was not reaped"
         time.sleep(0.01)
+
+
+def test_a_process_that_its_parent_does_not_reap_has_ended() -> None:
+    code = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        try:
+            assert parent.stdout is not None
+            child = psutil.Process(int(parent.stdout.readline()))
+            assert wait_until_ended([child], seconds=0) == [child]
+            child.kill()
+            assert wait_until_ended([child], seconds=60) == []
+            assert child.is_running()
+        finally:
+            parent.kill()
 
 
 def test_a_server_that_dies_is_reported_with_its_last_lines(stack: Stack) -> None:
