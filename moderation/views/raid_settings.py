@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib.auth.decorators import permission_required
+from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
@@ -15,6 +16,20 @@ from moderation.models import RaidSettings
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.raids.settings import CHANGE_RAID_SETTINGS, FIELDS, raid_settings_for, set_raid_settings
 from moderation.views.session import actor_of
+
+
+class Row(NamedTuple):
+    """A field with its default and the largest number. is_changed: the default does not apply."""
+
+    field: forms.BoundField
+    default: int
+    most: int
+    is_changed: bool
+
+
+def _maximum_of(name: str) -> int:
+    validators = [one for field in RaidSettings._meta.fields if field.name == name for one in field.validators]
+    return min(int(one.limit_value) for one in validators if isinstance(one, MaxValueValidator))
 
 
 class RaidSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
@@ -31,13 +46,13 @@ class RaidSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
                 field.widget = forms.TextInput(attrs={"inputmode": "numeric", "maxlength": 6, "autocomplete": "off"})
             field.widget.attrs["aria-describedby"] = f"about-{name}"
 
-    def rows(self) -> list[tuple[forms.BoundField, int, bool]]:
-        """Return the fields with a number, their defaults, and whether the value that is stored is another one."""
+    def rows(self) -> list[Row]:
+        """Return the fields with a number."""
         defaults = RaidSettings()
         return [
-            (self[name], getattr(defaults, name), getattr(self.instance, name) != getattr(defaults, name))
+            Row(self[name], default, _maximum_of(name), is_changed=getattr(self.instance, name) != default)
             for name in FIELDS
-            if name != "is_enabled"
+            if name != "is_enabled" and (default := getattr(defaults, name))
         ]
 
 

@@ -92,7 +92,7 @@ def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User)
             unique_fields=["guild", "role"],
             update_fields=["role"],
         )
-        stored = PurgeLimits.objects.filter(guild_id=guild_id, role=role)
+        stored = PurgeLimits.objects.filter(Q(guild_id=guild_id), role=role)
         before, after = stored.get().limits.as_json(), limits.as_json()
         if after:
             stored.update(**{name: after.get(name) for name in LIMITS})

@@ -196,9 +196,11 @@ def scope_of(selection: Selection, channels: Mapping[int, Channel], guilds: Mapp
     Kept channels, and places of its moderator, without a name are ones that the viewer cannot see: "others".
     """
     kept = _name_kept(selection.except_channel_ids, channels)
-    within = None if selection.within is None else _name_places(selection.within, selection, channels, guilds)
-    if within is not None and not within and not selection.within.every_guild:
-        return Scope(channels=[gettext("some channels")])
+    within = None
+    if selection.within is not None:
+        within = _name_places(selection.within, selection, channels, guilds)
+        if not within and not selection.within.every_guild:
+            return Scope(channels=[gettext("some channels")])
     if within is None and selection.guild_id is not None:
         guild = guilds.get(selection.guild_id)
         return Scope(guild=str(guild) if guild else gettext("server %(id)s") % {"id": selection.guild_id}, kept=kept)

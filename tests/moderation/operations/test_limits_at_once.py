@@ -8,6 +8,7 @@ from threading import Barrier
 
 import pytest
 from django.db import connections
+from django.db.models import Q
 
 from chatstore.domain.roles import Role
 from chatstore.models.users import User
@@ -31,7 +32,7 @@ def ada() -> Iterator[User]:
 @pytest.mark.parametrize("is_everywhere", [True, False], ids=["everywhere", "one guild"])
 def test_each_change_follows_the_one_before(ada: User, *, is_everywhere: bool) -> None:
     guild_id = None if is_everywhere else make_guild_channel().guild_id
-    barrier = Barrier(PEOPLE)
+    barrier, limits = Barrier(PEOPLE), PurgeLimits.objects.filter(Q(guild_id=guild_id), role=Role.LEAD)
 
     def change(number: int) -> None:
         try:
@@ -44,7 +45,7 @@ def test_each_change_follows_the_one_before(ada: User, *, is_everywhere: bool) -
         for _round in range(ROUNDS):
             last = AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0
             list(pool.map(change, range(PEOPLE)))
-            stored = PurgeLimits.objects.get(guild_id=guild_id, role=Role.LEAD)
+            stored = limits.get()
             entries = AuditEntry.objects.filter(pk__gt=last, actor=ada, action="limits_changed")
             changes = [(one.details["before"], one.details["after"]) for one in entries]
             follows = {str(before.get("open_previews")): after["open_previews"] for before, after in changes}
@@ -54,4 +55,4 @@ def test_each_change_follows_the_one_before(ada: User, *, is_everywhere: bool) -
             assert sorted(found) == sorted(str(MAX_LIMIT - number) for number in range(PEOPLE))
             assert found[-1] == str(stored.open_previews)
             set_limits(Role.LEAD, guild_id, Limits(), actor=ada)
-            assert not PurgeLimits.objects.filter(guild_id=guild_id, role=Role.LEAD).exists()
+            assert not limits.exists()
