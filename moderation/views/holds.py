@@ -25,7 +25,7 @@ from moderation.operations.holds import (
     place_hold,
 )
 from moderation.operations.selection.parsing import AmbiguousName, find_author, find_channel
-from moderation.views.picks import describe_row
+from moderation.views.picks import describe_rows
 from moderation.views.session import actor_of
 
 
@@ -88,7 +88,7 @@ def _show(
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,
         "error_message": error_message,
-        "candidates": [describe_row(row) for row in candidates],
+        "candidates": describe_rows(candidates),
         "candidate_field": "channel" if candidates and isinstance(candidates[0], Channel) else "user",
     }
     return render(request, "moderation/holds/holds.html", context, status=status)
