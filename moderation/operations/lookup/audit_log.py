@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
@@ -21,8 +21,9 @@ from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import NO_GUILD, Actor
+from moderation.operations.access.visibility import NO_GUILD, Actor, visible_purges
 from moderation.operations.lookup.purge_index import find_parts
+from moderation.operations.selection.summary import ListedPurge, describe_purges
 
 VIEW_AUDIT = "moderation.view_auditentry"
 
@@ -56,14 +57,15 @@ class AuditQuery:
 class ListedEntry:
     """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
 
-    is_page_of_purge: whether its purge has a page; the rewrite of a bucket has none.
+    purge: with its summary, if it has a page that the user may open; the rewrite of a bucket has none. Exports leave
+    it out.
     """
 
     entry: AuditEntry
     channel: Channel | None
     guild: Guild | None
     chat_user: ChatUser | None
-    is_page_of_purge: bool
+    purge: ListedPurge | None = None
     link: AuditLink | None = None
 
 
@@ -81,7 +83,7 @@ def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -
     rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
-    return AuditPage(_with_names(shown), shown[-1].pk if len(found) > len(shown) else None)
+    return AuditPage(_with_purges(user, _with_names(shown)), shown[-1].pk if len(found) > len(shown) else None)
 
 
 def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) -> Iterator[ListedEntry]:
@@ -107,7 +109,7 @@ def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     entry = _rows(user).filter(pk=entry_id).first()
     if entry is None:
         raise NotFound(_("There is no audit entry %(id)s.", id=str(entry_id)))
-    return _with_names([entry], with_links=True)[0]
+    return _with_purges(user, _with_names([entry], with_links=True))[0]
 
 
 def account_named(username: str) -> User | None:
@@ -138,8 +140,7 @@ def _rows(user: Actor) -> QuerySet[AuditEntry]:
         direct = Q(guild_id=None, channel_id__isnull=False) if scope.direct else Q(pk__in=())
         entries = entries.filter(Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | direct)
     # The ids may take megabytes.
-    rows = entries.select_related("actor").defer("ids").order_by("-id")
-    return rows.annotate(is_rewrite=F("purge__is_rewrite"))
+    return entries.select_related("actor").defer("ids").order_by("-id")
 
 
 def _rows_of(user: Actor, query: AuditQuery) -> QuerySet[AuditEntry]:
@@ -185,11 +186,18 @@ def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> l
             channel=channels.get(entry.channel_id),
             guild=guilds.get(entry.guild_id),
             chat_user=users.get(entry.chat_user_id),
-            is_page_of_purge=getattr(entry, "is_rewrite", None) is False,
             link=links.get(entry.pk),
         )
         for entry in entries
     ]
+
+
+def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
+    """Add the purges that a user may see, with their summaries, in four statements."""
+    ids = {one.entry.purge_id for one in listed if one.entry.purge_id is not None}
+    found = describe_purges(user, list(visible_purges(user).filter(pk__in=ids))) if ids else []
+    purges = {one.purge.pk: one for one in found}
+    return [replace(one, purge=purges.get(one.entry.purge_id or 0)) for one in listed]
 
 
 def _by_id(rows: QuerySet[Any], ids: Sequence[int | None]) -> dict[int | None, Any]:
