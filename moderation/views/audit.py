@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -36,7 +36,7 @@ from moderation.operations.selection.parsing import AmbiguousName
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
 from moderation.views.exports import attach
-from moderation.views.picks import Pick, describe_choice, describe_rows
+from moderation.views.picks import Chosen, describe_choice, describe_rows
 from moderation.views.session import actor_of
 
 FILTERS = ("person", "action", "server", "channel", "user", "purge", "message", "since", "until")
@@ -49,13 +49,6 @@ MAX_CHARACTERS = 200
 
 _YEARS = range(2011, 2045)
 """Years of which entries can be, by their ids."""
-
-
-class Chosen(NamedTuple):
-    """What a filter names, and the same as JSON, for the script that shows it as a chip."""
-
-    pick: Pick
-    json: str
 
 
 @require_safe
@@ -147,8 +140,7 @@ def _describe_chosen(request: HttpRequest, query: AuditQuery | None) -> dict[str
         channel_id = query.channel_id if query.message is None else query.message[0]
         channel = "" if channel_id is None else str(channel_id)
         person = "" if query.chat_user_id is None else str(query.chat_user_id)
-    found = describe_choice(request.user, channel=channel, person=person)
-    return {name: Chosen(pick, json.dumps([pick._asdict()])) for name, pick in found.items()}
+    return describe_choice(request.user, channel=channel, person=person)
 
 
 def _parse_query(request: HttpRequest) -> AuditQuery:

@@ -50,6 +50,13 @@ class Pick(NamedTuple):
     avatar: tuple[int, str] | None = None
 
 
+class Chosen(NamedTuple):
+    """What a field of one name contains, and the same as JSON, for the script that shows it as a chip."""
+
+    pick: Pick
+    json: str
+
+
 @require_safe
 @permission_required("moderation.add_purge", raise_exception=True)
 def suggestions(request: HttpRequest) -> JsonResponse:
@@ -103,14 +110,14 @@ def describe_fields(user: Actor, form: Composer) -> dict[str, str]:
     return {name.replace("-", "_"): json.dumps([pick._asdict() for pick in picks]) for name, picks in described.items()}
 
 
-def describe_choice(user: Actor, *, channel: str, person: str) -> dict[str, Pick]:
-    """Return what the two fields contain of which each takes one name; nothing for an empty one."""
+def describe_choice(user: Actor, *, channel: str, person: str) -> dict[str, Chosen]:
+    """Return what the fields `channel` and `user` contain, of which each takes one name; nothing for an empty one."""
     found = {}
     if channel:
         found["channel"] = _describe_name(channel, channels_named(user, [channel]))
     if person:
         found["user"] = _describe_name(person, people_named(user, [person]))
-    return found
+    return {name: Chosen(pick, json.dumps([pick._asdict()])) for name, pick in found.items()}
 
 
 def _split(text: str) -> list[str]:

@@ -1,5 +1,5 @@
-// Turns the fields of names of the composer and the audit log into chips with suggestions. Without it, names and IDs are
-// typed. The field stays in the form, hidden: it is what the server reads.
+// Turns the fields of names of the composer, holds and the audit log into chips with suggestions. Without it, names and
+// IDs are typed. The field stays in the form, hidden: it is what the server reads.
 "use strict";
 
 const composer = document.querySelector("form[data-suggestions]");
