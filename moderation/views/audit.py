@@ -23,6 +23,7 @@ from moderation.models import AuditEntry
 from moderation.operations.access.audit_chain import unlinked_tail
 from moderation.operations.lookup.audit_log import (
     VIEW_AUDIT,
+    AuditPage,
     AuditQuery,
     ListedEntry,
     account_named,
@@ -56,7 +57,9 @@ _YEARS = range(2011, 2045)
 def audit(request: HttpRequest) -> HttpResponse:
     """List entries, newest first; the parameters in `FILTERS` choose some."""
     before = request.GET.get("before", "")
-    page, query, refused = None, None, dict[str, Any]()
+    page: AuditPage | None = None
+    query: AuditQuery | None = None
+    refused: dict[str, Any] = {}
     try:
         query = _parse_query(request)
         page = list_entries(request.user, query, before=parse_snowflake(before) if before else None)
