@@ -139,12 +139,14 @@ def describe_row(row: Channel | ChatUser) -> Pick:
 
 def describe_rows(rows: Sequence[Channel] | Sequence[ChatUser]) -> list[Pick]:
     """Return how several are offered: those that read the same are told apart, by the minute, or else by their ID."""
-    picks = [describe_row(row) for row in rows]
+    described: list[Channel | ChatUser] = [*rows]
+    picks = [describe_row(row) for row in described]
     tell_apart: tuple[Callable[[Channel | ChatUser, Pick], Pick], ...] = (_with_minute, _with_id)
     for add in tell_apart:
         alike = Counter((pick.label, pick.note) for pick in picks)
         picks = [
-            add(row, pick) if alike[pick.label, pick.note] > 1 else pick for row, pick in zip(rows, picks, strict=True)
+            add(row, pick) if alike[pick.label, pick.note] > 1 else pick
+            for row, pick in zip(described, picks, strict=True)
         ]
     return picks
 

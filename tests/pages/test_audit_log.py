@@ -101,6 +101,7 @@ def test_each_filter_finds_the_entry_and_no_others(
 def test_a_channel_and_a_user_are_found_by_their_names(client: Client, channel: Channel, held: AuditEntry) -> None:
     name = f"pier-{secrets.token_hex(6)}"
     Channel.objects.filter(pk=channel.pk).update(name=name)
+    assert held.chat_user_id is not None
     ChatUser.objects.filter(pk=held.chat_user_id).update(display_name=f"Victor, {name}")
     shown = page(client, f"channel=%23{name}&user=Victor, {name}")
     assert [int(pk) for pk in re.findall(r'class="audit-action" href="/audit/(\d+)/"', shown)] == [held.pk]
