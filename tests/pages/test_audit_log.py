@@ -23,6 +23,7 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.lookup.audit_log import ENTRIES_PER_PAGE
+from moderation.operations.selection.summary import selection_summary
 from moderation.presentation.audit import all_facts, facts_in_short
 from tests.conftest import give, make_user
 from tests.moderation.channels import choose, everything, make_channel, old_ids, preview, purge_now, write
@@ -152,7 +153,7 @@ def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, m
     purge = purge_now(mona, everything(channel))
     shown = page(client, f"purge=https://chat.example/purges/{purge.pk}/")
     assert f"Purge {purge.pk}" not in shown
-    title = f"20 messages: all messages in {channel.full_name}"
+    title = f"20 messages: {selection_summary(purge)}"
     assert shown.count(f'title="{title}') == 4
     assert f'<option value="{purge.pk}">{title}' in shown
     gina = make_user("gina", group=None)

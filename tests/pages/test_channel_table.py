@@ -69,7 +69,7 @@ def ids_on(html: str) -> list[int]:
 
 
 def first_row(html: str) -> str:
-    begin = html.index("<tbody>")
+    begin = html.index("<tbody")
     return html[begin : html.index("</tr>", begin)]
 
 
