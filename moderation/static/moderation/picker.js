@@ -102,6 +102,7 @@ class Picker {
     this.input.value = "";
     if (at >= 0) this.remove(at);
     else this.add(pick);
+    if (this.isSingle) this.close();
   }
 
   add(pick) {
