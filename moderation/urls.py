@@ -118,6 +118,7 @@ urlpatterns: list[URLPattern] = [
     path("raids/<snowflake:channel_id>/", raids.raid, name="raid"),
     path("raids/<snowflake:channel_id>/dismiss/", raids.raid_dismiss, name="raid_dismiss"),
     path("audit/", audit.audit, name="audit"),
+    path("audit/suggestions/", picks.audit_suggestions, name="audit_suggestions"),
     path("audit/export.csv", audit.audit_csv, name="audit_csv"),
     path("audit/export.json", audit.audit_json, name="audit_json"),
     path("audit/<snowflake:entry_id>/", audit.audit_entry, name="audit_entry"),

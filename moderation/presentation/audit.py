@@ -10,8 +10,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from chatstore.domain.reports import Resolution
 from chatstore.domain.texts import from_json
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.presentation.formats import format_number
+from moderation.presentation.reports import RESOLUTION_LABELS
 from moderation.presentation.texts import translate
 
 AUDIT_ACTIONS: dict[str, Promise] = {
@@ -184,6 +187,13 @@ _OTHER_FACTS: dict[str, Promise] = {
 """Names of what only the page of an entry shows."""
 
 
+_WORDS: dict[str, Mapping[str, str | Promise]] = {
+    "resolution": {resolution.value: RESOLUTION_LABELS[resolution] for resolution in Resolution},
+    "was": STATE_LABELS,
+}
+"""Words for stored values, by the key of the details."""
+
+
 def label_of(action: str) -> str:
     """Return the words for an action; one without is shown as it is recorded."""
     return str(AUDIT_ACTIONS.get(action) or action.replace("_", " ").capitalize())
@@ -192,7 +202,7 @@ def label_of(action: str) -> str:
 def facts_in_short(details: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the label and the value of what a line shows. Counts of 0 are left out."""
     return [
-        (str(label), format_fact(details[key]))
+        (str(label), _format(key, details[key]))
         for key, label in _FACTS.items()
         if details.get(key) not in (None, 0, "", False, [])
     ]
@@ -202,9 +212,14 @@ def all_facts(details: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the label and the value of everything that an entry recorded."""
     names = _FACTS | _OTHER_FACTS
     return [
-        (str(names.get(key) or key.replace("_", " ").capitalize()), format_fact(value))
+        (str(names.get(key) or key.replace("_", " ").capitalize()), _format(key, value))
         for key, value in details.items()
     ]
+
+
+def _format(key: str, value: Any) -> str:
+    words = _WORDS.get(key, {})
+    return translate(str(words[value])) if isinstance(value, str) and value in words else format_fact(value)
 
 
 def format_fact(value: Any) -> str:

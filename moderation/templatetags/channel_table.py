@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -26,43 +27,67 @@ register = template.Library()
 FigureT = TypeVar("FigureT", int, float)
 
 
+class Labelled(Protocol):
+    """A heading of the table."""
+
+    @property
+    def label(self) -> str | Promise: ...
+
+
+_FIGURE = '<td role="cell" class="num" data-label="{}" title="{}">{}</td>'
+_ROW = (
+    '<tr role="row"><th scope="row" role="rowheader"><a href="{}"><bdi>{}</bdi></a>'
+    '<span class="quiet small"><bdi>{}</bdi></span></th><td role="cell">{}<span class="quiet small">{}</span></td>'
+    + _FIGURE * 5
+    + '<td role="cell" class="nowrap" data-label="{}">{}</td></tr>'
+)
+
+
 @register.simple_tag
-def channel_rows(page: ChannelPage, now: dt.datetime, may_open_purges: bool) -> SafeString:
-    """Render a row for each channel; the age of a figure is its title."""
-    return fill_each(
-        '<tr><th scope="row"><a href="{}"><bdi>{}</bdi></a><span class="quiet small"><bdi>{}</bdi></span></th>'
-        '<td>{}<span class="quiet small">{}</span></td>'
-        '<td class="num" title="{}">{}</td><td class="num" title="{}">{}</td><td class="num" title="{}">{}</td>'
-        '<td class="num" title="{}">{}</td><td class="num" title="{}">{}</td><td class="nowrap">{}</td></tr>',
-        (_cells(listed, now, may_open_purges) for listed in page.channels),
-    )
+def channel_rows(
+    page: ChannelPage, headings: Sequence[Labelled], now: dt.datetime, may_open_purges: bool
+) -> SafeString:
+    """Render a row for each channel; the age of a figure is its title, and the labels are for narrow screens."""
+    labels = [fill("{}", heading.label) for heading in headings[2:]]
+    return fill_each(_ROW, (_cells(listed, labels, now, may_open_purges) for listed in page.channels))
 
 
-def _cells(listed: ListedChannel, now: dt.datetime, may_open_purges: bool) -> tuple[object, ...]:
+def _cells(
+    listed: ListedChannel, labels: Sequence[SafeString], now: dt.datetime, may_open_purges: bool
+) -> tuple[object, ...]:
     row, channel = listed.row, listed.channel
+    tombstones, largest, newest_page, empty, uncovered, last_purge = labels
     return (
         url_of("channel_health", channel.pk),
         visible(str(channel)),
         visible(_("Direct messages") if channel.guild is None else channel.guild.name),
         channel_chip(listed.state, listed.severity),
         explain_state(listed.state, listed.known),
+        tombstones,
         _measured(row.tombstones_at, now, row.tombstones_bucket),
-        _quiet_unknown(row.tombstones, thousands),
+        _figure(row.tombstones, thousands),
+        largest,
         _measured(row.bytes_at, now, row.bytes_bucket),
-        _quiet_unknown(row.bytes, size),
+        _figure(row.bytes, size),
+        newest_page,
         f"{describe_page(listed.known)} {_measured(row.page_at, now)}" if row.page_at else _measured(None, now),
-        _quiet_unknown(row.page_us, milliseconds),
+        _figure(row.page_us, milliseconds),
+        empty,
         _buckets(row, now),
-        _quiet_unknown(row.empty_share, lambda share: percent_of(share * 100)),
+        _figure(row.empty_share, lambda share: percent_of(share * 100)),
+        uncovered,
         _changed(row.uncovered_at, now),
-        _quiet_unknown(row.uncovered_deletes, thousands),
+        _figure(row.uncovered_deletes, thousands),
+        last_purge,
         _last_purge(row, now, may_open_purges),
     )
 
 
-def _quiet_unknown(value: FigureT | None, format_value: Callable[[FigureT], str]) -> str:
-    """Format a figure; unknown ones are not to catch the eye."""
-    return fill('<span class="quiet">{}</span>', formats.unknown()) if value is None else format_value(value)
+def _figure(value: FigureT | None, format_value: Callable[[FigureT], str]) -> str:
+    """Format a figure; unknown ones are a dash, which is not to catch the eye, and words for screen readers."""
+    if value is not None:
+        return format_value(value)
+    return fill('<span class="quiet" aria-hidden="true">–</span><span class="sr">{}</span>', _("not measured yet"))
 
 
 def _measured(time: dt.datetime | None, now: dt.datetime, bucket: int | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -15,12 +16,14 @@ from django.views.decorators.http import require_safe
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel
 from chatstore.operations.health.channel_list import guild_names, guilds_named
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
 from moderation.operations.access.audit_chain import unlinked_tail
 from moderation.operations.lookup.audit_log import (
     VIEW_AUDIT,
+    AuditPage,
     AuditQuery,
     ListedEntry,
     account_named,
@@ -29,15 +32,21 @@ from moderation.operations.lookup.audit_log import (
     export_entries,
     list_entries,
 )
+from moderation.operations.lookup.audit_names import channel_id_of, chat_user_id_of, newest_purges, purge_id_of
+from moderation.operations.selection.parsing import AmbiguousName
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
 from moderation.views.exports import attach
+from moderation.views.picks import Chosen, describe_choice, describe_rows
 from moderation.views.session import actor_of
 
 FILTERS = ("person", "action", "server", "channel", "user", "purge", "message", "since", "until")
 
 MAX_SHOWN_IDS = 200
 """Ids of messages that the page of an entry shows."""
+
+MAX_CHARACTERS = 200
+"""Length of the text in a filter."""
 
 _YEARS = range(2011, 2045)
 """Years of which entries can be, by their ids."""
@@ -48,20 +57,37 @@ _YEARS = range(2011, 2045)
 def audit(request: HttpRequest) -> HttpResponse:
     """List entries, newest first; the parameters in `FILTERS` choose some."""
     before = request.GET.get("before", "")
-    page = list_entries(request.user, _parse_query(request.GET), before=parse_snowflake(before) if before else None)
+    page: AuditPage | None = None
+    query: AuditQuery | None = None
+    refused: dict[str, Any] = {}
+    try:
+        query = _parse_query(request)
+        page = list_entries(request.user, query, before=parse_snowflake(before) if before else None)
+    except AmbiguousName as error:
+        is_channel = bool(error.candidates) and isinstance(error.candidates[0], Channel)
+        refused = {
+            "error_message": error.question,
+            "candidates": describe_rows(error.candidates),
+            "candidate_field": "channel" if is_channel else "user",
+        }
+    except BadInput as error:
+        refused = {"error_message": error.text}
     now = timezone.localtime()
     context = {
         "nav": "audit",
         "page": page,
+        **refused,
+        "chosen": _describe_chosen(request, query),
+        "purges": newest_purges(request.user),
         "is_first": not before,
-        "filters": {name: request.GET[name] for name in FILTERS if request.GET.get(name)},
+        "filters": {name: request.GET[name].replace("\x00", "") for name in FILTERS if request.GET.get(name)},
         "actions": sorted(((action, str(label)) for action, label in AUDIT_ACTIONS.items()), key=lambda one: one[1]),
         "people": account_names(request.user, VIEW_AUDIT),
         "guilds": guild_names(request.user, VIEW_AUDIT),
         "month": now.date().replace(day=1).isoformat(),
         "tail": unlinked_tail(),
     }
-    return render(request, "moderation/audit/list.html", context)
+    return render(request, "moderation/audit/list.html", context, status=400 if refused else 200)
 
 
 @require_safe
@@ -106,22 +132,37 @@ def audit_json(request: HttpRequest) -> StreamingHttpResponse:
 
 def _export(request: HttpRequest) -> Iterator[ListedEntry]:
     chosen = {name: request.GET[name] for name in FILTERS if request.GET.get(name)}
-    return export_entries(_parse_query(request.GET), chosen=chosen, actor=actor_of(request))
+    return export_entries(_parse_query(request), chosen=chosen, actor=actor_of(request))
 
 
-def _parse_query(query: QueryDict) -> AuditQuery:
-    """Return the query of a URL. Raises `BadInput`."""
-    server, channel, message = _read(query, "server"), _read_id(query, "channel"), _read_id(query, "message")
+def _describe_chosen(request: HttpRequest, query: AuditQuery | None) -> dict[str, Chosen]:
+    """Return the channel and the chat user that the filters name, by field. query: None if it was refused."""
+    channel, person = (request.GET.get(name, "").strip()[:MAX_CHARACTERS] for name in ("channel", "user"))
+    if query is not None:
+        # Of a link too.
+        channel_id = query.channel_id if query.message is None else query.message[0]
+        channel = "" if channel_id is None else str(channel_id)
+        person = "" if query.chat_user_id is None else str(query.chat_user_id)
+    return describe_choice(request.user, channel=channel, person=person)
+
+
+def _parse_query(request: HttpRequest) -> AuditQuery:
+    """Return the query of a URL. Raises `BadInput`, also for names that nothing or several have."""
+    query = request.GET
+    server, typed = _read(query, "server"), _read(query, "channel")
+    channel = channel_id_of(request.user, typed) if typed else None
+    message = parse_snowflake(text) if (text := _read(query, "message")) else None
     if message is not None and channel is None:
-        raise BadInput(_("Enter the ID of the channel too: a message is looked up in its channel."))
+        raise BadInput(_("Enter the channel too: a message is looked up in its channel."))
+    chat_user, purge = _read(query, "user"), _read(query, "purge")
     last_day = _read_day(query, "until")
     return AuditQuery(
         person=_read_person(query),
         action=_read_action(query),
         guild_ids=guilds_named(server) if server else None,
         channel_id=channel if message is None else None,
-        chat_user_id=_read_id(query, "user"),
-        purge_id=_read_id(query, "purge"),
+        chat_user_id=chat_user_id_of(request.user, chat_user) if chat_user else None,
+        purge_id=purge_id_of(purge) if purge else None,
         message=None if message is None or channel is None else (channel, message),
         since=_read_day(query, "since"),
         # The last day belongs to the period.
@@ -131,14 +172,9 @@ def _parse_query(query: QueryDict) -> AuditQuery:
 
 def _read(query: QueryDict, name: str) -> str:
     text = query.get(name, "").strip()
-    if "\x00" in text or len(text) > 200:
+    if "\x00" in text or len(text) > MAX_CHARACTERS:
         raise BadInput(_("Remove special characters, and enter at most 200 characters."))
     return text
-
-
-def _read_id(query: QueryDict, name: str) -> int | None:
-    text = _read(query, name)
-    return parse_snowflake(text) if text else None
 
 
 def _read_person(query: QueryDict) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -14,8 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
-from chatstore.domain.snowflakes import time_of
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
@@ -35,11 +34,10 @@ from moderation.operations.selection.parsing import (
 from moderation.operations.selection.saved_filters import saved_filter_for
 from moderation.operations.selection.scope import visible_part
 from moderation.operations.selection.summary import summarize_selections
-from moderation.presentation.formats import format_short_day
 from moderation.presentation.strip import Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
-from moderation.views.picks import describe_fields
+from moderation.views.picks import describe_fields, describe_rows
 from moderation.views.rows import rows_of
 from moderation.views.saved_filters import describe_filters, save_typed
 from moderation.views.session import actor_of
@@ -172,14 +170,6 @@ def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> 
     return parse_selection(description, user=user, now=timezone.localtime())
 
 
-class Candidate(NamedTuple):
-    """A user or a channel that a typed name may mean. value: of the button that chooses it."""
-
-    value: str
-    title: str
-    note: str
-
-
 def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, Any]:
     """Return the context of the summary: the selection, or what has to be fixed first."""
     if composer.is_empty:
@@ -187,20 +177,14 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
     try:
         selection = _select(user, composer, channel)
     except AmbiguousName as error:
-        candidates = [_describe_candidate(row, error.name) for row in error.candidates]
+        kind = "channel" if error.candidates and isinstance(error.candidates[0], Channel) else "author"
+        candidates = [
+            pick._replace(value=f"{kind}:{pick.value}:{error.name}") for pick in describe_rows(error.candidates)
+        ]
         return {"incomplete": error.question, "candidates": candidates}
     except BadInput as error:
         return {"incomplete": error.text}
     return {"summary": summarize_selections(user, [selection])[0]}
-
-
-def _describe_candidate(row: ChatUser | Channel, name: str) -> Candidate:
-    if isinstance(row, Channel):
-        place = (row.guild.name if row.guild else gettext("Direct messages"), row.category)
-        return Candidate(f"channel:{row.pk}:{name}", str(row), " · ".join(filter(None, place)))
-    created = gettext("account created %(day)s") % {"day": format_short_day(time_of(row.pk))}
-    note = [f"@{row.name}", created, *([gettext("bot")] if row.is_bot else [])]
-    return Candidate(f"author:{row.pk}:{name}", str(row), " · ".join(note))
 
 
 def _map(channel: Channel) -> Strip | None:

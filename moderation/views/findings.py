@@ -15,8 +15,9 @@ from django.views.decorators.http import require_POST
 from chatstore.models import Finding
 from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, WRONG_SUMS
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
+from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
-from chatstore.operations.monitoring.console import Actor, findings_for
+from chatstore.operations.monitoring.console import Actor, ListedRun, current_runs, findings_for
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
 from moderation.operations.access.audit_archive import AUDIT_RETENTION
@@ -26,6 +27,9 @@ from moderation.operations.purging.approvals import APPROVAL_REQUEST
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.operations.raids.detection import RAID
 from moderation.views.session import actor_of
+
+REPAIR = "repair"
+"""Name of the job that repairs all nodes."""
 
 _CLUSTER_ANCHORS = {
     LATE_REPAIR: ("clocks", gettext_lazy("View repair clocks")),
@@ -38,22 +42,41 @@ _CLUSTER_ANCHORS = {
 class FindingLine:
     """A finding, and the page that resolves it. url: "" for none. link: its label.
 
-    is_event: it does not close automatically, and the user may acknowledge it.
+    is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
+    for none or if the user may not start it. run: that job's run, if it is due or running.
     """
 
     finding: Finding
     url: str
     link: str | Promise
     is_event: bool
+    job: str = ""
+    run: ListedRun | None = None
 
 
 def list_findings(user: Actor) -> list[FindingLine]:
     """Return the open findings. Raises `Forbidden`."""
-    may_close = user.has_perm(MAINTAIN)
+    may_act, found = user.has_perm(MAINTAIN), findings_for(user)
+    jobs = [_job_of(finding) for finding in found]
+    runs = current_runs(user, {job for job in jobs if job})
     return [
-        FindingLine(finding, *_link_of(finding, user), is_event=may_close and finding.kind in EVENT_KINDS)
-        for finding in findings_for(user)
+        FindingLine(
+            finding,
+            *_link_of(finding, user),
+            is_event=may_act and finding.kind in EVENT_KINDS,
+            job=job if may_act else "",
+            run=runs.get(job),
+        )
+        for finding, job in zip(found, jobs, strict=True)
     ]
+
+
+def _job_of(finding: Finding) -> str:
+    """Return the job that resolves a finding if it runs now; "" for none."""
+    if finding.kind == LATE_REPAIR:
+        return REPAIR
+    name = str(finding.details.get("job", "")) if finding.kind in (FAILED_RUN, MISSED_RUN) else ""
+    return name if any(job.name == name and job.schedule is not None for job in list_jobs()) else ""
 
 
 @require_POST

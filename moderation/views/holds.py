@@ -25,8 +25,11 @@ from moderation.operations.holds import (
     place_hold,
 )
 from moderation.operations.selection.parsing import AmbiguousName, find_author, find_channel
-from moderation.views.picks import describe_row
+from moderation.views.picks import describe_choice, describe_rows
 from moderation.views.session import actor_of
+
+MAX_CHARACTERS = 200
+"""Length of a name in the form."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -82,13 +85,15 @@ def _show(
     status: int = 200,
 ) -> HttpResponse:
     """Render the page. candidates: users or channels that have a name that was typed, each offered as a button."""
+    typed_names = {name: typed.get(name, "").replace("\x00", "")[:MAX_CHARACTERS] for name in ("channel", "user")}
     context = {
         "nav": "holds",
+        "chosen": describe_choice(request.user, channel=typed_names["channel"], person=typed_names["user"]),
         "in_force": list_holds(request.user, in_force=True),
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,
         "error_message": error_message,
-        "candidates": [describe_row(row) for row in candidates],
+        "candidates": describe_rows(candidates),
         "candidate_field": "channel" if candidates and isinstance(candidates[0], Channel) else "user",
     }
     return render(request, "moderation/holds/holds.html", context, status=status)

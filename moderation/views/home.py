@@ -26,6 +26,7 @@ from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.listing import list_newest
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
+from moderation.views.picks import describe_rows
 
 RECENT_PURGES = 6
 FINDINGS_AT_HOME = 6
@@ -110,7 +111,8 @@ def jump(request: HttpRequest) -> HttpResponse:
         for name, title, permission in PAGES
         if query and query.casefold() in str(title).casefold() and (not permission or request.user.has_perm(permission))
     ]
-    context = {"query": query, "found": suggest(request.user, query), "pages": pages}
+    found = suggest(request.user, query)
+    context = {"query": query, "found": found, "people": describe_rows(found.users), "pages": pages}
     return render(request, "moderation/search/_jump.html", context)
 
 

@@ -6,6 +6,8 @@ Without the script, names and ids are typed, and the summary resolves them.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +22,8 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from moderation.forms import Composer, read_cursor
-from moderation.operations.access.visibility import Actor
+from moderation.operations.access.visibility import ADD_PURGE, Actor
+from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.preview.first_matches import AuthorCounts, count_by_author
 from moderation.operations.selection.parsing import Terms, parse_selection, split_names
@@ -32,7 +35,8 @@ from moderation.operations.selection.suggestions import (
     suggest_people,
 )
 from moderation.presentation.avatars import initials_of, tone_of
-from moderation.presentation.formats import format_count, format_short_day
+from moderation.presentation.formats import format_count
+from moderation.presentation.people import describe_account
 
 CHANNEL_FIELDS = ("channels", "except_channels")
 
@@ -46,16 +50,34 @@ class Pick(NamedTuple):
     avatar: tuple[int, str] | None = None
 
 
+class Chosen(NamedTuple):
+    """What a field of one name contains, and the same as JSON, for the script that shows it as a chip."""
+
+    pick: Pick
+    json: str
+
+
 @require_safe
 @permission_required("moderation.add_purge", raise_exception=True)
 def suggestions(request: HttpRequest) -> JsonResponse:
     """Return the users or channels (`kind`) whose names contain `q`. `guild`: only channels of this guild."""
+    return _suggest(request, ADD_PURGE)
+
+
+@require_safe
+@permission_required(VIEW_AUDIT, raise_exception=True)
+def audit_suggestions(request: HttpRequest) -> JsonResponse:
+    """Return the same for the filters of the audit log."""
+    return _suggest(request, VIEW_AUDIT)
+
+
+def _suggest(request: HttpRequest, right: str) -> JsonResponse:
     typed = request.GET.get("q", "")
     if request.GET.get("kind") == "channels":
-        guild_id = read_cursor(request.GET, "guild")
-        found = [_describe_channel(row) for row in suggest_channels(request.user, typed, guild_id=guild_id)]
+        channels = suggest_channels(request.user, typed, right=right, guild_id=read_cursor(request.GET, "guild"))
+        found = describe_rows(channels)
     else:
-        found = [_describe_user(row) for row in suggest_people(request.user, typed)]
+        found = describe_rows(suggest_people(request.user, typed))
     return JsonResponse({"picks": [pick._asdict() for pick in found]})
 
 
@@ -88,6 +110,16 @@ def describe_fields(user: Actor, form: Composer) -> dict[str, str]:
     return {name.replace("-", "_"): json.dumps([pick._asdict() for pick in picks]) for name, picks in described.items()}
 
 
+def describe_choice(user: Actor, *, channel: str, person: str) -> dict[str, Chosen]:
+    """Return what the fields `channel` and `user` contain, of which each takes one name; nothing for an empty one."""
+    found = {}
+    if channel:
+        found["channel"] = _describe_name(channel, channels_named(user, [channel]))
+    if person:
+        found["user"] = _describe_name(person, people_named(user, [person]))
+    return {name: Chosen(pick, json.dumps([pick._asdict()])) for name, pick in found.items()}
+
+
 def _split(text: str) -> list[str]:
     try:
         return split_names(text)
@@ -105,15 +137,36 @@ def describe_row(row: Channel | ChatUser) -> Pick:
     return _describe_channel(row) if isinstance(row, Channel) else _describe_user(row)
 
 
+def describe_rows(rows: Sequence[Channel] | Sequence[ChatUser]) -> list[Pick]:
+    """Return how several are offered: those that read the same are told apart, by the minute, or else by their ID."""
+    described: list[Channel | ChatUser] = [*rows]
+    picks = [describe_row(row) for row in described]
+    tell_apart: tuple[Callable[[Channel | ChatUser, Pick], Pick], ...] = (_with_minute, _with_id)
+    for add in tell_apart:
+        alike = Counter((pick.label, pick.note) for pick in picks)
+        picks = [
+            add(row, pick) if alike[pick.label, pick.note] > 1 else pick
+            for row, pick in zip(described, picks, strict=True)
+        ]
+    return picks
+
+
+def _with_minute(row: Channel | ChatUser, pick: Pick) -> Pick:
+    return pick if isinstance(row, Channel) else _describe_user(row, to_the_minute=True)
+
+
+def _with_id(row: Channel | ChatUser, pick: Pick) -> Pick:
+    number = gettext("ID %(id)s") % {"id": row.pk}
+    return pick._replace(note=" · ".join(filter(None, (pick.note, number))))
+
+
 def _describe_channel(channel: Channel) -> Pick:
     place = (channel.guild.name if channel.guild else gettext("Direct messages"), channel.category)
     return Pick(str(channel.pk), show_hidden(str(channel)), show_hidden(" · ".join(filter(None, place))))
 
 
-def _describe_user(user: ChatUser) -> Pick:
+def _describe_user(user: ChatUser, *, to_the_minute: bool = False) -> Pick:
     made_at = account_made_at(user.pk, now=timezone.now())
-    note = [f"@{user.name}", *([gettext("bot")] if user.is_bot else [])]
-    if made_at is not None:
-        note.append(gettext("account created %(day)s") % {"day": format_short_day(made_at)})
+    note = describe_account(user.name, is_bot=user.is_bot, made_at=made_at, to_the_minute=to_the_minute)
     name = str(user)
-    return Pick(str(user.pk), show_hidden(name), show_hidden(" · ".join(note)), (tone_of(user.pk), initials_of(name)))
+    return Pick(str(user.pk), show_hidden(name), note, (tone_of(user.pk), initials_of(name)))

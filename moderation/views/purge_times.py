@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
+from moderation.domain.states import PurgeState
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import Summary
@@ -89,7 +90,7 @@ class Times:
     """Everything that the template draws.
 
     title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
-    most: messages in the fullest slot.
+    most: messages in the fullest slot. is_restored: the messages are live again.
     """
 
     rows: Sequence[ChannelTimes]
@@ -102,6 +103,7 @@ class Times:
     total: int
     other_channels: int
     is_exact: bool
+    is_restored: bool
     height: int = HEIGHT
 
 
@@ -142,6 +144,7 @@ def describe_times(
         total=sum(row.total for row in rows),
         other_channels=manifest.channel_count - len(shown),
         is_exact=found.is_exact,
+        is_restored=purge.state == PurgeState.UNDONE,
     )
 
 

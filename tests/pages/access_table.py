@@ -164,6 +164,7 @@ raids/<snowflake:channel_id>/ GET raids/{channel}/ 302 403 404 200 200 403 403 2
 raids/<snowflake:channel_id>/ POST raids/{channel}/ 302 403 404 400 400 403 403 400
 raids/<snowflake:channel_id>/dismiss/ POST raids/{channel}/dismiss/ 302 403 404 404 404 403 403 404
 audit/ GET audit/ 302 403 403 403 200 200 403 200
+audit/suggestions/ GET audit/suggestions/?q=vic 302 403 403 403 200 200 403 200
 audit/export.csv GET audit/export.csv?action=hold_placed 302 403 403 403 200 200 403 200
 audit/export.json GET audit/export.json?action=hold_placed 302 403 403 403 200 200 403 200
 audit/<snowflake:entry_id>/ GET audit/{audit}/ 302 403 403 403 200 200 403 200

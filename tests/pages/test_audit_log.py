@@ -8,11 +8,14 @@ import json
 import re
 import secrets
 from collections.abc import Callable
+from html import unescape
 from urllib.parse import quote
 
 import pytest
 from django.test import Client
 
+from chatstore.domain.roles import Role
+from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
@@ -20,6 +23,9 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.lookup.audit_log import ENTRIES_PER_PAGE
+from moderation.operations.selection.summary import selection_summary
+from moderation.presentation.audit import all_facts, facts_in_short
+from tests.conftest import give, make_user
 from tests.moderation.channels import choose, everything, make_channel, old_ids, preview, purge_now, write
 from tests.plans import explain
 
@@ -81,6 +87,9 @@ def test_each_filter_finds_the_entry_and_no_others(
         f"server={quote(str(channel.guild))}",
         f"server={channel.guild_id}",
         f"user={held.chat_user_id}",
+        f"user=https://chat.example/users/{held.chat_user_id}/",
+        f"channel=/channels/{channel.pk}/%23end",
+        f"channel=/channels/{channel.pk}/7/",
         f"person={lena.get_username()}&action=hold_placed&since={day}&until={day}",
     ):
         assert listed(client, query) == [held.pk], query
@@ -88,6 +97,76 @@ def test_each_filter_finds_the_entry_and_no_others(
     assert not listed(client, f"channel={channel.pk}&action=hold_lifted")
     assert not listed(client, f"channel={channel.pk}&until=2026-01-01")
     assert "No entries match these filters" in page(client, f"channel={channel.pk}&action=hold_lifted")
+
+
+def test_a_channel_and_a_user_are_found_by_their_names(client: Client, channel: Channel, held: AuditEntry) -> None:
+    name = f"pier-{secrets.token_hex(6)}"
+    Channel.objects.filter(pk=channel.pk).update(name=name)
+    assert held.chat_user_id is not None
+    ChatUser.objects.filter(pk=held.chat_user_id).update(display_name=f"Victor, {name}")
+    shown = page(client, f"channel=%23{name}&user=Victor, {name}")
+    assert [int(pk) for pk in re.findall(r'class="audit-action" href="/audit/(\d+)/"', shown)] == [held.pk]
+    picks = [json.loads(unescape(found)) for found in re.findall(r'data-picks="([^"]*)"', shown)]
+    assert [pick[0]["value"] for pick in picks] == [str(channel.pk), str(held.chat_user_id)]
+    (row,) = csv.DictReader(io.StringIO(client.get(f"/audit/export.csv?channel={name}").getvalue().decode()))
+    assert row["id"] == str(held.pk)
+
+
+def test_a_name_that_several_have_is_chosen_by_a_button_and_the_rest_is_kept(client: Client, held: AuditEntry) -> None:
+    name, created = f"Victor {secrets.token_hex(4)}", make_snowflake(1_710_115_200_000) | secrets.randbits(20) << 1
+    ids = (created, created + 1, created + 5 * 60_000 * 2**22)
+    twins = [ChatUser.objects.create(pk=pk, name=name, display_name=name) for pk in ids]
+    refused = client.get("/audit/", {"user": name, "action": "hold_placed"})
+    assert refused.status_code == 400
+    shown = refused.content.decode()
+    assert "Which one do you mean?" in shown
+    assert "account created 11 Mar 2024, 00:05" in shown
+    chosen = re.findall(r'class="button candidate" name="user" value="(\d+)"', shown)
+    assert sorted(map(int, chosen)) == [user.pk for user in twins]
+    # Two of the same minute are told apart by their IDs.
+    assert [f"ID {user.pk}" in shown for user in twins] == [True, True, False]
+    assert '<option value="hold_placed" selected>' in shown
+    # The button is after the field, so its value counts.
+    both = f"user={quote(name)}&user={held.chat_user_id}"
+    assert listed(client, both) == [held.pk]
+
+
+def test_the_suggestions_are_for_those_who_read_the_log_and_of_channels_whose_entries_they_see(
+    sign_in: SignIn, mona: User
+) -> None:
+    name = f"pier-{secrets.token_hex(6)}"
+    here, there = make_channel(), make_channel()
+    for one in (here, there):
+        one.guild, one.name = Guild.objects.create(pk=secrets.randbits(60), name="Harbour"), name
+        one.save()
+    gina = make_user("gina", group=None)
+    give(gina, Role.AUDITOR, guild_id=here.guild_id)
+    give(gina, Role.MODERATOR, guild_id=there.guild_id)
+    found = sign_in(gina).get("/audit/suggestions/", {"kind": "channels", "q": name}).json()["picks"]
+    assert [pick["value"] for pick in found] == [str(here.pk)]
+    assert sign_in(mona).get("/audit/suggestions/", {"q": "victor"}).status_code == 403
+
+
+def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, old_ids(20))
+    purge = purge_now(mona, everything(channel))
+    shown = page(client, f"purge=https://chat.example/purges/{purge.pk}/")
+    assert f"Purge {purge.pk}" not in shown
+    title = f"20 messages: {selection_summary(purge)}"
+    assert shown.count(f'title="{title}') == 4
+    assert f'<option value="{purge.pk}">{title}' in shown
+    gina = make_user("gina", group=None)
+    give(gina, Role.AUDITOR, channel_id=make_channel().pk)
+    assert str(purge.pk) not in page(sign_in(gina))
+
+
+def test_resolutions_of_reports_and_states_are_in_words() -> None:
+    assert facts_in_short({"resolution": "removed", "was": "done_with_failures"}) == [
+        ("State before", "completed with failures"),
+        ("Resolution", "message deleted"),
+    ]
+    assert all_facts({"resolution": "nothing"}) == [("Resolution", "no action")]
 
 
 def test_the_entries_of_a_purge_and_of_a_message_in_it_are_one_click_away(client: Client, mona: User) -> None:
@@ -159,7 +238,8 @@ def test_the_exports_have_the_same_entries(client: Client, channel: Channel, hel
     [
         "person=nobody-of-this-name",
         "action=nothing",
-        "channel=general",
+        "channel=no-such-channel-7",
+        "channel=%00",
         "user=1e3",
         "purge=-",
         "since=yesterday",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator
 
@@ -48,6 +49,14 @@ def test_a_hold_is_placed_with_its_reason_and_listed(previewed: PreviewedPurge, 
     assert "Victor 71" in html
     assert "“<bdi>case &lt;b&gt;71&lt;/b&gt;</bdi>”" in html
     assert "Lift" not in html
+
+
+def test_a_held_user_has_an_avatar_a_handle_and_the_age_of_the_account(lena: User, sign_in: SignIn) -> None:
+    user, page = make_user(f"wilma-{secrets.token_hex(4)}"), sign_in(lena)
+    hold(page, user=user.pk)
+    assert re.search(
+        rf'class="avatar s tone\d".*@{user.name} · account created ', page.get("/holds/").content.decode(), re.DOTALL
+    )
 
 
 def test_errors_are_shown_and_form_input_is_preserved(mona: User, sign_in: SignIn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.runs import Severity
-from chatstore.models import Finding
+from chatstore.models import Finding, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
@@ -72,6 +73,48 @@ def test_a_missing_heartbeat_is_shown_even_without_the_monitor(otto: User, sign_
 def test_a_stopped_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:
     redis_client().delete("seen:monitor")
     assert "No worker has run the monitor checks" in findings_of(sign_in(otto).get("/").content.decode())
+
+
+@pytest.fixture
+def _no_open_repair() -> Iterator[None]:
+    JobRun.objects.open().filter(job="repair", subject="").delete()
+    yield
+    JobRun.objects.open().filter(job="repair", subject="").delete()
+
+
+@pytest.mark.usefixtures("_no_open_repair")
+def test_a_repair_is_started_from_a_finding_which_then_shows_its_state(otto: User, sign_in: SignIn) -> None:
+    open_finding("late repair", "messages", Problem(Severity.CRITICAL, "a repair is late"))
+    client = sign_in(otto)
+    for path in ("/", "/health/"):
+        assert "Repair now" in findings_of(client.get(path).content.decode())
+    (url,) = re.findall(r'action="(/maintenance/jobs/repair/run/)"', findings_of(client.get("/").content.decode()))
+    started = client.post(url)
+    run = JobRun.objects.open().get(job="repair", subject="")
+    assert (started.status_code, started["Location"]) == (302, f"/maintenance/runs/{run.pk}/")
+    assert run.requested_by == otto
+    html = findings_of(client.get("/").content.decode())
+    assert "Repair now" not in html
+    assert "queued</span>" in html
+    assert f'href="/maintenance/runs/{run.pk}/"' in html
+
+
+@pytest.mark.usefixtures("_no_open_repair")
+def test_a_run_that_is_planned_for_later_can_be_started_now(otto: User, sign_in: SignIn) -> None:
+    later = postgres_now() + dt.timedelta(hours=2)
+    JobRun.objects.create(job="repair", subject="", due_at=later)
+    open_finding("failed run", "repair", Problem(Severity.WARNING, "it failed", {"job": "repair", "run": 7}))
+    assert "Repair now" in findings_of(sign_in(otto).get("/").content.decode())
+
+
+def test_a_missed_job_is_run_from_its_finding_unless_it_no_longer_exists(otto: User, sign_in: SignIn) -> None:
+    JobRun.objects.open().filter(job="probe", subject="").delete()
+    due = {"due_at": postgres_now().isoformat()}
+    open_finding("missed run", "probe", Problem(Severity.WARNING, "it did not run", {"job": "probe", **due}))
+    open_finding("missed run", "gone", Problem(Severity.WARNING, "it did not run", {"job": "gone", **due}))
+    html = findings_of(sign_in(otto).get("/").content.decode())
+    assert re.findall(r'action="(/maintenance/[^"]*)"', html) == ["/maintenance/jobs/probe/run/"]
+    assert "Run now" in html
 
 
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 
@@ -35,6 +36,7 @@ def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: Use
     assert f'href="/channels/{channel.pk}/#end"' in html
     assert "Tidewalkers &amp; friends" in html
     assert f'href="/users/{account.pk}/"' in html
+    assert re.search(rf'class="avatar s tone\d".*@{account.name} · account created ', html, re.DOTALL)
     client = sign_in(mona)
     assert f"/users/{account.pk}/" not in suggest(client, f"#harbour-{channel.pk}")
     assert f"/channels/{channel.pk}/" not in suggest(client, f"@harbour-{channel.pk}")

@@ -16,7 +16,9 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.preview import time_strips
+from moderation.operations.purging.worker import run_purge
 from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, purge_now, write
+from tests.pages.restoring import restore
 
 SignIn = Callable[[User], Client]
 
@@ -91,6 +93,19 @@ def test_each_channel_has_a_row_up_to_a_limit(mona: User, sign_in: SignIn, monke
     html = read(client, f"/purges/{purge.pk}/")
     assert bars_of(html) == [[9, 9], [8, 8]]
     assert "and 1 more channel" in re.sub(r"\s+", " ", html)
+
+
+def test_a_restored_purge_is_not_drawn_as_deleted(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(2, 3))
+    purge, client = purge_now(mona, by_victor(channel)), sign_in(mona)
+    path = f"/purges/{purge.pk}/"
+    assert 'class="card times"' in read(client, path)
+    restore(client, f"{path}undo/")
+    run_purge(purge.pk)
+    html = read(client, path)
+    assert 'class="card times restored"' in html
+    assert bars_of(html) == [[3, 3]]
 
 
 def test_the_table_has_the_same_numbers(mona: User, sign_in: SignIn) -> None:

@@ -114,8 +114,8 @@ def test_the_audit_log_of_one_guild_has_its_channel_only(pair: Pair, lena: User)
     entries = list_entries(lena, AuditQuery(purge_id=purge.pk)).entries
     assert [(one.entry.action, one.channel) for one in entries] == [("channel_purged", pair.here)]
     # Its page would not be found.
-    assert not entries[0].is_page_of_purge
-    assert list_entries(pair.both, AuditQuery(purge_id=purge.pk)).entries[0].is_page_of_purge
+    assert entries[0].purge is None
+    assert list_entries(pair.both, AuditQuery(purge_id=purge.pk)).entries[0].purge is not None
 
 
 def test_a_lead_of_one_guild_sees_what_was_deleted_there_and_by_whom(pair: Pair, lena: User, sign_in: SignIn) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
@@ -168,6 +168,13 @@ def open_runs(user: Actor, *, limit: int | None = None) -> list[ListedRun]:
     """Return running, then queued runs, longest waiting first. Raises `Forbidden`."""
     require(user, READ_HEALTH)
     return _describe(_runs().open().order_by("-state", "due_at", "id")[:limit])
+
+
+def current_runs(user: Actor, jobs: Collection[str]) -> dict[str, ListedRun]:
+    """Return the run of each job that is due or running, by its name; not those of one bucket. Raises `Forbidden`."""
+    require(user, READ_HEALTH)
+    open_runs_of = _runs().open().filter(job__in=jobs, subject="").order_by("state", "due_at", "id")
+    return {entry.run.job: entry for entry in _describe(open_runs_of) if not entry.is_upcoming} if jobs else {}
 
 
 def count_open_runs(user: Actor) -> int:

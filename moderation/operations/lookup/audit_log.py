@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
@@ -21,8 +21,9 @@ from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import NO_GUILD, Actor, hidden_purges
+from moderation.operations.access.visibility import NO_GUILD, Actor, visible_purges
 from moderation.operations.lookup.purge_index import find_parts
+from moderation.operations.selection.summary import ListedPurge, describe_purges
 
 VIEW_AUDIT = "moderation.view_auditentry"
 
@@ -56,14 +57,15 @@ class AuditQuery:
 class ListedEntry:
     """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
 
-    is_page_of_purge: whether its purge has a page that the viewer may open; the rewrite of a bucket has none.
+    purge: with its summary, if it has a page that the user may open; the rewrite of a bucket has none. Exports leave
+    it out.
     """
 
     entry: AuditEntry
     channel: Channel | None
     guild: Guild | None
     chat_user: ChatUser | None
-    is_page_of_purge: bool
+    purge: ListedPurge | None = None
     link: AuditLink | None = None
 
 
@@ -81,7 +83,7 @@ def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -
     rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
-    return AuditPage(_with_names(user, shown), shown[-1].pk if len(found) > len(shown) else None)
+    return AuditPage(_with_purges(user, _with_names(shown)), shown[-1].pk if len(found) > len(shown) else None)
 
 
 def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) -> Iterator[ListedEntry]:
@@ -92,13 +94,13 @@ def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) ->
     require(actor, VIEW_AUDIT)
     rows = _rows_of(actor, query)
     record_action("audit_exported", actor=actor, details={"filters": chosen})
-    return _iterate(actor, rows)
+    return _iterate(rows)
 
 
 def iterate_entries(user: Actor, query: AuditQuery) -> Iterator[ListedEntry]:
     """Return all entries with their links, read while they are consumed. The caller records it. Raises `Forbidden`."""
     require(user, VIEW_AUDIT)
-    return _iterate(user, _rows_of(user, query))
+    return _iterate(_rows_of(user, query))
 
 
 def entry_for(user: Actor, entry_id: int) -> ListedEntry:
@@ -107,7 +109,7 @@ def entry_for(user: Actor, entry_id: int) -> ListedEntry:
     entry = _rows(user).filter(pk=entry_id).first()
     if entry is None:
         raise NotFound(_("There is no audit entry %(id)s.", id=str(entry_id)))
-    return _with_names(user, [entry], with_links=True)[0]
+    return _with_purges(user, _with_names([entry], with_links=True))[0]
 
 
 def account_named(text: str) -> User | None:
@@ -131,10 +133,10 @@ def account_names(user: Actor, right: str) -> list[str]:
     return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
 
 
-def _iterate(user: Actor, rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
+def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
     before = rows
     while found := list(before[:ENTRIES_PER_READ]):
-        yield from _with_names(user, found, with_links=True)
+        yield from _with_names(found, with_links=True)
         before = rows.filter(pk__lt=found[-1].pk)
 
 
@@ -149,8 +151,7 @@ def _rows(user: Actor) -> QuerySet[AuditEntry]:
         direct = Q(guild_id=None, channel_id__isnull=False) if scope.direct else Q(pk__in=())
         entries = entries.filter(Q(guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels) | direct)
     # The ids may take megabytes.
-    rows = entries.select_related("actor").defer("ids").order_by("-id")
-    return rows.annotate(is_rewrite=F("purge__is_rewrite"))
+    return entries.select_related("actor").defer("ids").order_by("-id")
 
 
 def _rows_of(user: Actor, query: AuditQuery) -> QuerySet[AuditEntry]:
@@ -181,12 +182,11 @@ def _first_id_at(time: dt.datetime) -> int:
     return encode_row_id(max(EPOCH_MS, unix_ms(time)), shard=0, sequence=0)
 
 
-def _with_names(user: Actor, entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
+def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
     """Add names and links, with one statement for each kind."""
     channels = _by_id(Channel.objects.select_related("guild"), [entry.channel_id for entry in entries])
     users = _by_id(ChatUser.objects.all(), [entry.chat_user_id for entry in entries])
     guilds = _by_id(Guild.objects.all(), [entry.guild_id for entry in entries])
-    hidden = hidden_purges(user, {entry.purge_id for entry in entries if entry.purge_id is not None})
     links: dict[int, AuditLink] = {}
     if with_links:
         found = AuditLink.objects.filter(entry_id__in=[entry.pk for entry in entries])
@@ -197,11 +197,18 @@ def _with_names(user: Actor, entries: Sequence[AuditEntry], *, with_links: bool 
             channel=channels.get(entry.channel_id),
             guild=guilds.get(entry.guild_id),
             chat_user=users.get(entry.chat_user_id),
-            is_page_of_purge=getattr(entry, "is_rewrite", None) is False and entry.purge_id not in hidden,
             link=links.get(entry.pk),
         )
         for entry in entries
     ]
+
+
+def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
+    """Add the purges that a user may see, with their summaries, in four statements."""
+    ids = {one.entry.purge_id for one in listed if one.entry.purge_id is not None}
+    found = describe_purges(user, list(visible_purges(user).filter(pk__in=ids))) if ids else []
+    purges = {one.purge.pk: one for one in found}
+    return [replace(one, purge=purges.get(one.entry.purge_id or 0)) for one in listed]
 
 
 def _by_id(rows: QuerySet[Any], ids: Sequence[int | None]) -> dict[int | None, Any]:

@@ -30,13 +30,13 @@ def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
     return known or find_by_name(ChatUser.objects.all(), name, limit=MAX_SUGGESTED)
 
 
-def suggest_channels(user: Actor, typed: str, *, guild_id: int | None = None) -> list[Channel]:
-    """Return channels in which the user may delete, by the beginning or a part of a name, or by an id.
+def suggest_channels(user: Actor, typed: str, *, right: str = ADD_PURGE, guild_id: int | None = None) -> list[Channel]:
+    """Return channels in which the user has a right, by the beginning or a part of a name, or by an id.
 
     guild_id: only those of this guild. Raises `Forbidden`.
     """
-    require(user, ADD_PURGE)
-    channels = visible_channels(user, ADD_PURGE)
+    require(user, right)
+    channels = visible_channels(user, right)
     if guild_id is not None:
         channels = channels.filter(guild_id=guild_id)
     name = _clean(typed, "#")

@@ -1,8 +1,8 @@
-// Turns the composer's fields of names into chips with suggestions. Without it, names and IDs are typed.
-// The field stays in the form, hidden: it is what the server reads.
+// Turns the fields of names of the composer, holds and the audit log into chips with suggestions. Without it, names and
+// IDs are typed. The field stays in the form, hidden: it is what the server reads.
 "use strict";
 
-const composer = document.querySelector("form.composer");
+const composer = document.querySelector("form[data-suggestions]");
 const pickerTemplate = document.getElementById("picker");
 const SUGGEST_MS = 120;
 const COUNT_MS = 250;
@@ -10,6 +10,7 @@ const COUNT_MS = 250;
 class Picker {
   constructor(field) {
     this.kind = field.dataset.picker;
+    this.isSingle = "single" in field.dataset;
     this.source = field.querySelector("input");
     this.picked = JSON.parse(field.dataset.picks || "[]"); // {value, label, note, avatar: [tone, initials] or null}
     this.shown = [];
@@ -101,10 +102,12 @@ class Picker {
     this.input.value = "";
     if (at >= 0) this.remove(at);
     else this.add(pick);
+    if (this.isSingle) this.close();
   }
 
   add(pick) {
     if (this.has(pick)) return;
+    if (this.isSingle) this.picked = [];
     this.picked.push(pick);
     this.change(pickerTemplate.dataset.added, pick);
   }
@@ -116,7 +119,8 @@ class Picker {
 
   // Chooses what was typed as it is: the summary says if it is no name.
   take(typed = this.input.value) {
-    for (const text of typed.split(/[,\n]/).map((part) => part.trim())) {
+    const parts = this.isSingle ? [typed] : typed.split(/[,\n]/);
+    for (const text of parts.map((part) => part.trim())) {
       if (text) this.add({ value: text, label: text, note: "", avatar: null });
     }
     this.input.value = "";
@@ -189,7 +193,7 @@ class Picker {
     if (!found.length) this.status.textContent = this.none.textContent;
     this.drawSelected();
     this.activate(found.length ? 0 : -1);
-    if (this.kind === "people" && found.length) setTimeout(() => this.count(request), COUNT_MS);
+    if (composer.dataset.counts && this.kind === "people" && found.length) setTimeout(() => this.count(request), COUNT_MS);
   }
 
   async count(request) {

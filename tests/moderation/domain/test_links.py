@@ -1,8 +1,10 @@
 """A message link is recognized wherever it is pasted, and nothing else is."""
 
+from collections.abc import Callable
+
 import pytest
 
-from moderation.domain.links import find_message_link, find_purge_link
+from moderation.domain.links import find_channel_link, find_message_link, find_purge_link, find_user_link
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,11 @@ def test_a_link_of_a_purge_is_recognized(text: str) -> None:
 @pytest.mark.parametrize("text", ["77", "/purges/", "/purges/x/", "/purges/77/undo/", "/purges/77 and more"])
 def test_other_pages_are_no_purges(text: str) -> None:
     assert find_purge_link(text) is None
+
+
+@pytest.mark.parametrize(("find", "path"), [(find_channel_link, "channels"), (find_user_link, "users")])
+def test_links_of_channels_and_users_end_with_one_id(find: Callable[[str], str | None], path: str) -> None:
+    assert find(f" https://chat.example/{path}/77/ ") == "77"
+    assert find(f"https://chat.example/{path}/-77?at=2026-11-01#end") == "-77"
+    for other in (f"/{path}/5/77", f"/{path}/", f"/{path}/77/health/", "77", "#general", f"/{path}/77 hello"):
+        assert find(other) is None, other

@@ -146,3 +146,25 @@ def test_the_browsers_back_button_shows_what_is_submitted(composer: tuple[Page, 
     page.go_back()
     shown = chips_of(page.get_by_role("combobox", name="Written by").first).count()
     assert page.locator("#authors").input_value().count(str(cast.people[0].pk)) == shown
+
+
+def test_a_filter_of_the_audit_log_takes_one_channel_and_one_user(site: Site) -> None:
+    with browse_as(create_account("ada"), site) as page:
+        cast = in_thread(make_cast)
+        page.goto(f"{site.url}/audit/")
+        channel = page.get_by_role("combobox", name="Channel", exact=True)
+        options = page.get_by_role("listbox").get_by_role("option")
+        for guild in ("Harbour", "Tidewalkers"):
+            channel.press_sequentially(cast.name)
+            options.filter(has_text=guild).click()
+        expect(chips_of(channel)).to_have_text([re.compile("Tidewalkers")])
+        user = page.get_by_role("combobox", name="User", exact=True)
+        user.press_sequentially(f"{cast.name}-1")
+        expect(options).to_have_count(1)
+        user.press("Enter")
+        page.get_by_role("button", name="Apply filters").click()
+        page.wait_for_url(re.compile(rf"channel={cast.channels[1].pk}&user={cast.people[1].pk}"))
+        expect(chips_of(user)).to_have_text([re.compile(rf"{cast.name}-1✕")])
+        expect(page.get_by_text("No entries match these filters.")).to_be_visible()
+        page.get_by_role("button", name=f"Remove {cast.name}-1").click()
+        expect(page.locator("#user")).to_have_value("")

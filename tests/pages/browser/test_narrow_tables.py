@@ -1,0 +1,93 @@
+"""Wide tables on a phone: each row is a card that shows what matters, and is still a row for screen readers."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chatstore.domain.health import ChannelState
+from chatstore.models import Channel, ChannelSummary, Guild
+from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.models import Purge
+from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, write
+from tests.pages.browser.test_waiting_pages import in_thread
+from tests.pages.serving import Site, browse_as, create_account
+
+WIDTHS = (360, 390, 720)
+
+
+def make_measured(name: str) -> Channel:
+    guild = Guild.objects.create(pk=secrets.randbits(60), name=name)
+    channel = make_channel()
+    channel.guild, channel.name = guild, f"a-rather-long-name-of-a-channel-{name}"
+    channel.save()
+    ChannelSummary.objects.filter(channel=channel).update(
+        state=ChannelState.HEALTHY, tombstones=7, bytes=3_000_000, page_us=2_410, page_rows=51, page_tombstones=0,
+        page_at=postgres_now(), tombstones_at=postgres_now(), due_at=None,
+    )  # fmt: skip
+    return channel
+
+
+def draft_over_two_channels(username: str) -> Purge:
+    channels = [make_measured(f"harbour {secrets.token_hex(6)}") for _ in range(2)]
+    for channel in channels:
+        write(channel, old_ids(1_200))
+    where = Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR,)))
+    return preview(User.objects.get(username=username), where)
+
+
+def expect_fits(page: Page, *parts: Locator) -> None:
+    """Expect each part within the window, and nothing that makes the page or a table scroll sideways."""
+    width = page.evaluate("innerWidth")
+    for wide in ("document.documentElement", "document.querySelector('.has-cards')"):
+        assert page.evaluate(f"{wide}.scrollWidth - {wide}.clientWidth") == 0, (width, wide)
+    for part in parts:
+        expect(part).to_be_visible()
+        box = part.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0, part
+        assert box["x"] + box["width"] <= width, part
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_channels_and_the_jobs_of_an_operator(site: Site, width: int) -> None:
+    name = f"harbour {secrets.token_hex(6)}"
+    with browse_as(create_account("otto"), site) as page:
+        in_thread(lambda: make_measured(name))
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{site.url}/health/channels/?server={name}")
+        row = page.get_by_role("row").filter(has=page.get_by_role("rowheader"))
+        expect(row.get_by_role("cell")).to_have_count(7)
+        expect_fits(
+            page, row.get_by_text("Healthy"), row.get_by_text("2.4 ms.").first, row.get_by_text("7", exact=True)
+        )
+        headings = page.get_by_role("columnheader")
+        expect(headings).to_have_count(8)
+        expect_fits(page, *headings.all())
+        headings.filter(has_text="Largest partition").get_by_role("link").click()
+        expect(headings.filter(has_text="Largest partition")).to_have_attribute("aria-sort", "descending")
+
+        page.goto(f"{site.url}/maintenance/")
+        job = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Reconcile ledger"))
+        expect(job.get_by_role("cell")).to_have_count(5)
+        expect_fits(page, job.get_by_text("scheduled", exact=True), job.get_by_role("button", name="Run now"))
+        expect(page.get_by_role("columnheader", name="State")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_preview_over_two_channels(site: Site, width: int) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        purge = in_thread(lambda: draft_over_two_channels(account[0]))
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        table = page.get_by_role("table", name="By channel")
+        expect(table.get_by_role("row")).to_have_count(3)
+        buttons = table.get_by_role("button", name="Keep this channel")
+        expect(buttons).to_have_count(2)
+        expect_fits(page, *buttons.all(), table.get_by_text("1,200").first)
