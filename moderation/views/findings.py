@@ -46,13 +46,14 @@ class FindingLine:
     is_event: bool
 
 
-def list_findings(user: Actor) -> list[FindingLine]:
-    """Return the open findings. Raises `Forbidden`."""
-    may_close = user.has_perm(MAINTAIN)
-    return [
+def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
+    """Return the first open findings, and the number of the others. Raises `Forbidden`."""
+    may_close, found = user.has_perm(MAINTAIN), findings_for(user)
+    lines = [
         FindingLine(finding, *_link_of(finding, user), is_event=may_close and finding.kind in EVENT_KINDS)
-        for finding in findings_for(user)
+        for finding in found[:limit]
     ]
+    return lines, len(found) - len(lines)
 
 
 @require_POST
