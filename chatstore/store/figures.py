@@ -48,6 +48,15 @@ def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:
     return {bucket: found for (_, bucket), found in read_figures_in([channel_id]).items()}
 
 
+def read_figure(channel_id: int, name: str) -> dict[int, Figure]:
+    """Return one figure of a channel, of each bucket that has it."""
+    return {
+        bucket: Figure(value, source, measured_at.replace(tzinfo=dt.UTC))
+        for bucket, figure, value, source, measured_at in cassandra.execute(_SELECT, (channel_id,))
+        if figure == name
+    }
+
+
 def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, Figure]]:
     """Return every figure of some channels, by channel and bucket, and name."""
     answers = cassandra.execute_window((_SELECT, (channel_id,)) for channel_id in channel_ids)

@@ -40,7 +40,7 @@ _FLOOR_NAMES = {
     "max_top_size_partition_count": "bytes_listed",
     "max_top_tombstone_partition_count": "tombstones_listed",
 }
-_SETTINGS = "SELECT name, value FROM system_views.settings"
+_SETTINGS = f"SELECT name, value FROM system_views.settings WHERE name IN ({', '.join(map(repr, _FLOOR_NAMES))})"
 # The JSON output lacks the time at which the lists were updated.
 _LISTS = re.compile(r"Top partitions by (size|tombstone count) \(last update: (\S+)\):\n.*\n((?:\s+\S+:-?\d+ +\d+\n)*)")
 _LINE = re.compile(r"(\S+) +(\d+)\n")

@@ -253,8 +253,11 @@ def times_held(since: Mapping[Purge, dt.datetime]) -> dict[int, dt.timedelta]:
 
 def time_in_force(holds: Iterable[Hold], *, since: dt.datetime, now: dt.datetime | None = None) -> dt.timedelta:
     """Return the time since then during which at least one of the holds was in force. now: Postgres's, if known."""
+    found = list(holds)
+    if not found:
+        return dt.timedelta()
     now = now or postgres_now()
-    return total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in holds)
+    return total_time((max(since, hold.placed_at), hold.lifted_at or now) for hold in found)
 
 
 def coverage_of(holds: Iterable[Hold], channel_id: int) -> HoldCoverage:

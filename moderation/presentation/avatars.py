@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 TONES = 8
 """Colors of avatars; the stylesheet has as many."""
 
@@ -14,6 +16,7 @@ def tone_of(snowflake: int) -> int:
     return (snowflake * _SCATTER >> 40) % TONES
 
 
+@lru_cache(maxsize=1024)
 def initials_of(name: str) -> str:
     """Return the first letters of the first two words: "Tide Walkers" → "TW"; "?" without letters and digits."""
     firsts = [next((c.upper()[0] for c in word if c.isalnum()), "") for word in name.split()[:8]]

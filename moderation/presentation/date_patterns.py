@@ -1,16 +1,18 @@
 """Dates and times by Django's patterns, with the parts of a pattern remembered.
 
 A page formats hundreds of them, and Django's formatter interprets the pattern again for each, a character at a time,
-and translates the names of months each time.
+and translates the pattern and the names of months each time.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 
 from django.utils import dateformat
+from django.utils.functional import Promise
 from django.utils.translation import get_language
 
 _LITERAL = r"\\.|[^A-Za-z\\]"
@@ -23,39 +25,61 @@ _PARTS = re.compile(
 )
 """Runs of a pattern that depend on the day only, on hour and minute only, and on the second only."""
 
+REMEMBERED = 4096
+"""Days of each pattern and language; there are fewer minutes and seconds."""
 
-def date_format(value: dt.date | dt.time, pattern: str) -> str:
-    """Return a date, a time or both in the active language, as Django's `date` and `time` filters do.
+Part = Callable[[dt.date | dt.time], str]
 
-    The time is not converted to the viewer's zone.
+
+class DateFormat:
+    """A pattern. Called with a date, a time or both, it returns it in the active language, as Django's filters do.
+
+    The time is not converted to the viewer's zone. Nothing that is remembered becomes stale: the translations of a
+    language are loaded once.
     """
-    parts = _split(pattern)
-    if not parts:
+
+    def __init__(self, pattern: str | Promise) -> None:
+        self._pattern = pattern
+        self._parts: dict[str | None, tuple[Part, ...]] = {}
+
+    def __call__(self, value: dt.date | dt.time) -> str:
+        language = get_language()
+        parts = self._parts.get(language)
+        if parts is None:
+            # Of the active language: a lazy pattern is translated here.
+            parts = self._parts[language] = _split(str(self._pattern))
+        return "".join([part(value) for part in parts])
+
+
+def _split(pattern: str) -> tuple[Part, ...]:
+    """Return the parts of a pattern; the whole if it has a character of another kind, such as a time zone's."""
+    found = list(_PARTS.finditer(pattern))
+    if any(match.lastgroup == "other" for match in found):
+        return (partial(_format, pattern=pattern),)
+    return tuple(_make_part(match.lastgroup or "", match[0]) for match in found)
+
+
+def _make_part(kind: str, pattern: str) -> Part:
+    """Return a function that formats one part of a value, which many values share, and remembers the results."""
+
+    @lru_cache(maxsize=REMEMBERED)
+    def format_number(number: int) -> str:
+        if kind == "day":
+            return _format(dt.date.fromordinal(number), pattern)
+        return _format(dt.time(*divmod(number, 60)) if kind == "minute" else dt.time(second=number), pattern)
+
+    def format_day(value: dt.date | dt.time) -> str:
+        return format_number(value.toordinal()) if isinstance(value, dt.date) else _format(value, pattern)
+
+    def format_minute(value: dt.date | dt.time) -> str:
+        if isinstance(value, dt.datetime | dt.time):
+            return format_number(value.hour * 60 + value.minute)
         return _format(value, pattern)
-    language = get_language()
-    return "".join([_format_part(_relevant(kind, value), part, language) for kind, part in parts])
 
+    def format_second(value: dt.date | dt.time) -> str:
+        return format_number(value.second) if isinstance(value, dt.datetime | dt.time) else _format(value, pattern)
 
-@lru_cache(maxsize=256)
-def _split(pattern: str) -> tuple[tuple[str, str], ...]:
-    """Return the parts of a pattern; none if it has a character of another kind, such as a time zone's."""
-    found = [(match.lastgroup or "", match[0]) for match in _PARTS.finditer(pattern)]
-    return () if any(kind == "other" for kind, _ in found) else tuple(found)
-
-
-def _relevant(kind: str, value: dt.date | dt.time) -> dt.date | dt.time:
-    """Return what a part depends on, so that many values share its result."""
-    if kind == "day":
-        return value.date() if isinstance(value, dt.datetime) else value
-    if isinstance(value, dt.datetime | dt.time):
-        return dt.time(value.hour, value.minute) if kind == "minute" else dt.time(second=value.second)
-    return value
-
-
-@lru_cache(maxsize=8192)
-def _format_part(value: dt.date | dt.time, part: str, _language: str | None) -> str:
-    """Format a part. The language only belongs to the key: Django takes the active one."""
-    return _format(value, part)
+    return {"day": format_day, "minute": format_minute, "second": format_second}[kind]
 
 
 def _format(value: dt.date | dt.time, pattern: str) -> str:

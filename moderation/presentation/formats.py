@@ -14,10 +14,10 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import get_format, number_format
-from django.utils.translation import get_language, ngettext, pgettext
+from django.utils.translation import get_language, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext as _
 
-from moderation.presentation.date_patterns import date_format
+from moderation.presentation.date_patterns import DateFormat
 
 _KIB = 1024
 _DAY_SECONDS = 86_400
@@ -25,6 +25,9 @@ _DAY_SECONDS = 86_400
 
 def format_number(value: float, *, digits: int = 0) -> str:
     """Return a number in groups: 1204 → "1,204". digits: decimal places."""
+    if type(value) is int and not digits and -1_000 < value < 1_000:
+        # No language has groups of less than three digits.
+        return str(value)
     # IDs are too large for a float. Others are rounded here, since Django's own formatting truncates.
     rounded = Decimal(value) if isinstance(value, int) and not digits else Decimal(f"{value:.{digits}f}")
     decimal, separator, is_by_thousands = _separators(get_language())
@@ -158,30 +161,49 @@ def format_long_duration(seconds: float) -> str:
 
 # --- Dates and times ------------------------------------------------------------------
 
+_DAY = DateFormat(pgettext_lazy("date format", "l, j F Y"))
+_SHORT_DAY = DateFormat(pgettext_lazy("date format", "j M Y"))
+_MONTH = DateFormat(pgettext_lazy("date format", "F Y"))
+_LONG_DAY = DateFormat(pgettext_lazy("date format", "j F Y"))
+_DAY_OF_MONTH = DateFormat(pgettext_lazy("date format", "j F"))
+_AXIS_DAY = DateFormat(pgettext_lazy("date format", "j M"))
+_FIRST_OF_MONTH = DateFormat(pgettext_lazy("date format, first day of a span within a month", "j"))
+_FIRST_OF_YEAR = DateFormat(pgettext_lazy("date format, first day of a span within a year", "j F"))
+_CLOCK = DateFormat(pgettext_lazy("time format", "H:i"))
+_DATETIME = DateFormat(pgettext_lazy("date and time format", "j M Y, H:i"))
+_EXACT = DateFormat(pgettext_lazy("date and time format", "j F Y, H:i:s"))
+_SLOT = DateFormat(pgettext_lazy("date and time format", "D j F, H:i"))
+_SLOT_OF_YEAR = DateFormat(pgettext_lazy("date and time format", "D j F Y, H:i"))
+
 
 def format_day(day: dt.date) -> str:
     """Return a day with its weekday: "Monday, 11 March 2024"."""
-    return date_format(_local_day(day), pgettext("date format", "l, j F Y"))
+    return _DAY(_local_day(day))
 
 
 def format_short_day(day: dt.date) -> str:
     """Return a day: "11 Mar 2024"."""
-    return date_format(_local_day(day), pgettext("date format", "j M Y"))
+    return _SHORT_DAY(_local_day(day))
+
+
+def format_long_day(day: dt.date) -> str:
+    """Return a day with the whole name of its month: "11 March 2024"."""
+    return _LONG_DAY(day)
 
 
 def format_month(day: dt.date) -> str:
     """Return a month: "March 2024"."""
-    return date_format(day, pgettext("date format", "F Y"))
+    return _MONTH(day)
 
 
 def format_day_of_month(day: dt.date) -> str:
     """Return a day without its year: "11 March"."""
-    return date_format(day, pgettext("date format", "j F"))
+    return _DAY_OF_MONTH(day)
 
 
 def format_axis_day(day: dt.date) -> str:
     """Return a day for a chart's axis: "1 Mar"."""
-    return date_format(day, pgettext("date format", "j M"))
+    return _AXIS_DAY(day)
 
 
 def utc_midnight(day: dt.date) -> str:
@@ -192,56 +214,59 @@ def utc_midnight(day: dt.date) -> str:
 def format_days(first: dt.date, last: dt.date) -> str:
     """Return a span of days, both inclusive: "11–20 March 2024"."""
     if first == last:
-        return date_format(last, pgettext("date format", "j F Y"))
+        return _LONG_DAY(last)
     if (first.year, first.month) == (last.year, last.month):
-        begin = date_format(first, pgettext("date format, first day of a span within a month", "j"))
-        return _("%(first)s–%(last)s") % {"first": begin, "last": date_format(last, pgettext("date format", "j F Y"))}
-    if first.year == last.year:
-        begin = date_format(first, pgettext("date format, first day of a span within a year", "j F"))
-    else:
-        begin = date_format(first, pgettext("date format", "j F Y"))
-    return _("%(first)s – %(last)s") % {"first": begin, "last": date_format(last, pgettext("date format", "j F Y"))}
+        begin = _FIRST_OF_MONTH(first)
+        return _("%(first)s–%(last)s") % {"first": begin, "last": _LONG_DAY(last)}
+    begin = _FIRST_OF_YEAR(first) if first.year == last.year else _LONG_DAY(first)
+    return _("%(first)s – %(last)s") % {"first": begin, "last": _LONG_DAY(last)}
 
 
 def format_clock(time: dt.datetime | dt.time) -> str:
     """Return hours and minutes: "14:02"."""
     local = timezone.localtime(time) if isinstance(time, dt.datetime) else time
-    return date_format(local, pgettext("time format", "H:i"))
+    return _CLOCK(local)
 
 
 def format_datetime(time: dt.datetime) -> str:
     """Return day and minute in the viewer's time zone: "11 Mar 2024, 14:02"."""
-    return _datetime(timezone.localtime(time))
+    return _DATETIME(timezone.localtime(time))
+
+
+def format_span(start: dt.datetime, end: dt.datetime) -> str:
+    """Return a span of times in the viewer's time zone: "11 Mar 2024, 14:00 to 15:00"."""
+    first, last = timezone.localtime(start), timezone.localtime(end)
+    until = _CLOCK(last) if first.date() == last.date() else _DATETIME(last)
+    return _("%(start)s to %(end)s") % {"start": _DATETIME(first), "end": until}
 
 
 def format_deadline(time: dt.datetime) -> str:
     """Return day and minute with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)"; in UTC "11 Mar 2024, 14:02 UTC"."""
     local, utc = timezone.localtime(time), time.astimezone(dt.UTC)
     if local.utcoffset() == utc.utcoffset():
-        return _("%(datetime)s UTC") % {"datetime": _datetime(utc)}
-    in_utc = format_utc_clock(utc) if local.date() == utc.date() else _datetime(utc)
-    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _datetime(local), "utc": in_utc}
+        return _("%(datetime)s UTC") % {"datetime": _DATETIME(utc)}
+    in_utc = format_utc_clock(utc) if local.date() == utc.date() else _DATETIME(utc)
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _DATETIME(local), "utc": in_utc}
 
 
 def format_exact(time: dt.datetime) -> str:
     """Return date and time to the second: "11 March 2024, 14:02:07 UTC"; elsewhere in local time with UTC beside it."""
     local, utc = timezone.localtime(time), time.astimezone(dt.UTC)
-    pattern = pgettext("date and time format", "j F Y, H:i:s")
     if local.utcoffset() == utc.utcoffset():
-        return _("%(datetime)s UTC") % {"datetime": date_format(utc, pattern)}
-    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": date_format(local, pattern), "utc": date_format(utc, pattern)}
+        return _("%(datetime)s UTC") % {"datetime": _EXACT(utc)}
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _EXACT(local), "utc": _EXACT(utc)}
 
 
 def format_utc_clock(time: dt.datetime) -> str:
     """Return hours and minutes in UTC, without its name: "14:02"."""
-    return date_format(time.astimezone(dt.UTC), pgettext("time format", "H:i"))
+    return _CLOCK(time.astimezone(dt.UTC))
 
 
 def format_slot(wall: dt.datetime, *, this_year: int) -> str:
     """Return a wall clock's time without its zone: "Sun 29 March, 02:30", with the year if it is not this one."""
     if wall.year == this_year:
-        return date_format(wall, pgettext("date and time format", "D j F, H:i"))
-    return date_format(wall, pgettext("date and time format", "D j F Y, H:i"))
+        return _SLOT(wall)
+    return _SLOT_OF_YEAR(wall)
 
 
 _PAST: tuple[tuple[int, Callable[[int], str]], ...] = (
@@ -277,10 +302,6 @@ def format_ahead(time: dt.datetime, now: dt.datetime) -> str:
             whole = round(seconds / length)
             return phrase(whole) % {"count": format_number(whole)}
     return _("in less than a minute")
-
-
-def _datetime(time: dt.datetime) -> str:
-    return date_format(time, pgettext("date and time format", "j M Y, H:i"))
 
 
 def _local_day(day: Any) -> dt.date:

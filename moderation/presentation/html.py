@@ -35,4 +35,6 @@ def join(parts: Iterable[object], separator: str = "") -> SafeString:
 def _escape(value: object) -> str:
     if isinstance(value, SafeString):
         return value
+    if type(value) in (int, float):
+        return str(value)
     return html.escape(value if isinstance(value, str) else str(value))

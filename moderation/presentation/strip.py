@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 
 from chatstore.domain.buckets import bucket_days
-from moderation.presentation.date_patterns import date_format
+from moderation.presentation.date_patterns import DateFormat
 from moderation.presentation.formats import format_days, format_number, utc_midnight
 from moderation.presentation.wording import count_messages
 
@@ -39,6 +39,7 @@ _MAX_EMPTY_RUN = 18
 """Buckets. Longer gaps (six months) are drawn as a break: an import from 2009 must not push today off the page."""
 
 _LABEL_DISTANCE = 52
+_YEAR, _MONTH = DateFormat(pgettext_lazy("date format", "Y")), DateFormat(pgettext_lazy("date format", "M Y"))
 _MIN_HEIGHT = 3.0
 _UNCOUNTED_HEIGHT = 20.0
 
@@ -251,7 +252,7 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
     months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
     labels: list[Label] = []
     labelled: tuple[int, int] | None = None
-    text = pgettext("date format", "Y") if months == 12 else pgettext("date format", "M Y")
+    format_period = _YEAR if months == 12 else _MONTH
     for bar in bars:
         day = bar.first_day
         period = (day.year, (day.month - 1) // months)
@@ -259,6 +260,6 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
             continue
         labelled = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, date_format(day, text)))
+            labels.append(Label(bar.x, format_period(day)))
     last_x = len(bars) * pitch - _LABEL_DISTANCE
     return tuple(label for label in labels if label.x <= last_x or label is labels[0])

@@ -30,8 +30,7 @@ from moderation.domain.filters import (
     YoungAccount,
 )
 from moderation.domain.selection import Selection
-from moderation.presentation.date_patterns import date_format
-from moderation.presentation.formats import format_deadline, format_number
+from moderation.presentation.formats import format_deadline, format_long_day, format_number
 
 Names = Mapping[int, str]
 """Chat users' names by ID. A user without one is shown by ID."""
@@ -223,5 +222,5 @@ def format_datetime(snowflake: int) -> str:
     """Format the time that an ID carries, in the viewer's time zone: "1 May 2024", with the time unless midnight."""
     time = timezone.localtime(time_of(snowflake))
     if (time.hour, time.minute, time.second) == (0, 0, 0):
-        return date_format(time, pgettext("date format", "j F Y"))
+        return format_long_day(time)
     return format_deadline(time)

@@ -120,7 +120,7 @@ def rate(per_second: float) -> str:
 @register.simple_tag
 def state_chip(purge: Purge) -> SafeString:
     """Render a purge's state as a colored label."""
-    return format_html(
+    return fill(
         '<span class="chip {}">{}</span>',
         _CHIP_CLASSES.get(PurgeState(purge.state), ""),
         translate(STATE_LABELS[purge.state]),

@@ -8,9 +8,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django import template
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import show_hidden
@@ -49,30 +51,34 @@ _GAP_ICON = SafeString(
 
 
 @dataclass(frozen=True, slots=True)
-class ToolLabels:
-    """Labels of a message's tools, which are the same in every row."""
+class Labels:
+    """Texts that are the same in every row, as HTML. select: with the placeholders `name` and `time`."""
 
     copy: SafeString
     copy_long: SafeString
-    select: SafeString
+    select_author: SafeString
     compose: SafeString
     delete: SafeString
+    delete_by: str
+    select: str
+    to_delete: SafeString
+    to_keep: SafeString
 
-    @classmethod
-    def translated(cls) -> ToolLabels:
-        """Return the labels in the language of the page."""
-        return cls(
-            *(
-                fill("{}", text)
-                for text in (
-                    _("Copy link"),
-                    _("Copy the link to this message"),
-                    _("Select all messages by this author here"),
-                    _("Delete messages by this author …"),
-                    _("Delete this message"),
-                )
-            )
-        )
+
+@lru_cache(maxsize=64)
+def _labels_in(_language: str | None) -> Labels:
+    """Return the labels. The language only belongs to the key: Django takes the active one."""
+    return Labels(
+        copy=fill("{}", _("Copy link")),
+        copy_long=fill("{}", _("Copy the link to this message")),
+        select_author=fill("{}", _("Select all messages by this author here")),
+        compose=fill("{}", _("Delete messages by this author …")),
+        delete=fill("{}", _("Delete this message")),
+        delete_by=_("Delete messages by %(author)s in this channel"),
+        select=_("Select the message by %(name)s, %(time)s"),
+        to_delete=fill('<span class="outcome">{}</span>', _("delete")),
+        to_keep=fill('<span class="outcome">{}</span>', _("keep")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,7 @@ class Page:
     may_view_users: bool
     may_view_purges: bool
     focus: int | None
-    labels: ToolLabels
+    labels: Labels
 
     @classmethod
     def of(cls, context: template.Context, channel: Channel, *, is_sample: bool) -> Page:
@@ -110,7 +116,7 @@ class Page:
             may_view_users=may_view_users,
             may_view_purges=perms["moderation"]["view_purge"],
             focus=context.get("focus"),
-            labels=ToolLabels.translated(),
+            labels=_labels_in(get_language()),
         )
 
 
@@ -129,10 +135,10 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
     return join(
         _draw_entry(
             _draw_row(item.row, page),
-            checkbox=_draw_checkbox(item.row.message.message_id, item.row, form_id="selection")
+            checkbox=_draw_checkbox(item.row, page, form_id="selection")
             if item.is_matched and may_select
             else _NO_CHECKBOX,
-            side=fill('<span class="outcome">{}</span>', _("delete") if item.is_matched else _("keep")),
+            side=page.labels.to_delete if item.is_matched else page.labels.to_keep,
             will_be_deleted=item.is_matched,
         )
         for item in group.rows
@@ -142,14 +148,16 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
 @register.simple_tag(takes_context=True)
 def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id: str, headings: bool) -> SafeString:
     """Render messages of a purge with their outcomes. form_id: it selects them. headings: name each channel once."""
-    return join(
-        part
-        for item in items
-        for part in (
-            _draw_channel(item.new_channel) if headings and item.new_channel else "",
-            _draw_manifest_row(item, Page.of(context, item.entry.channel, is_sample=True), form_id),
-        )
-    )
+    drawn: list[SafeString] = []
+    page: Page | None = None
+    for item in items:
+        channel = item.entry.channel
+        if page is None or page.channel_id != channel.pk:
+            page = Page.of(context, channel, is_sample=True)
+        if headings and item.new_channel:
+            drawn.append(_draw_channel(item.new_channel))
+        drawn.append(_draw_manifest_row(item, page, form_id))
+    return join(drawn)
 
 
 def _draw_channel(channel: Channel) -> SafeString:
@@ -164,7 +172,7 @@ def _draw_manifest_row(item: EntryRow, page: Page, form_id: str) -> SafeString:
     message_id = item.entry.message_id
     return _draw_entry(
         _draw_row(item.row, page) if item.row else _draw_missing(item.entry),
-        checkbox=_draw_checkbox(message_id, item.row, form_id=form_id) if item.may_select else _NO_CHECKBOX,
+        checkbox=_draw_manifest_checkbox(item, page, form_id) if item.may_select else _NO_CHECKBOX,
         side=fill(
             '<span class="outcome">{}</span>\n<a href="{}">{}</a>',
             item.label,
@@ -173,6 +181,14 @@ def _draw_manifest_row(item: EntryRow, page: Page, form_id: str) -> SafeString:
         ),
         will_be_deleted=item.will_be_deleted,
     )
+
+
+def _draw_manifest_checkbox(item: EntryRow, page: Page, form_id: str) -> SafeString:
+    if item.row:
+        return _draw_checkbox(item.row, page, form_id=form_id)
+    # There is no copy of the message.
+    message_id = item.entry.message_id
+    return _checkbox(message_id, form_id, _("Select message %(id)s") % {"id": message_id})
 
 
 def _draw_missing(entry: ManifestEntry) -> SafeString:
@@ -219,7 +235,7 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
         message.message_id,
         message.bucket,
         message.author_id,
-        _draw_checkbox(message.message_id, row, form_id="selection")
+        _draw_checkbox(row, page, form_id="selection")
         if page.may_purge
         else (_NOTHING if page.is_sample else _NO_CHECKBOX),
         _draw_margin(row),
@@ -279,14 +295,13 @@ def _draw_gap_toggle(purge_id: int) -> SafeString:
     )
 
 
-def _draw_checkbox(message_id: int, row: MessageRow | None, *, form_id: str) -> SafeString:
-    """Render what selects a message. row: None if there is no copy of the message."""
-    label = (
-        _("Select the message by %(name)s, %(time)s")
-        % {"name": row.writer.name, "time": formats.format_datetime(row.message.posted_at)}
-        if row
-        else _("Select message %(id)s") % {"id": message_id}
-    )
+def _draw_checkbox(row: MessageRow, page: Page, *, form_id: str) -> SafeString:
+    """Render what selects a message."""
+    names = {"name": row.writer.name, "time": formats.format_datetime(row.message.posted_at)}
+    return _checkbox(row.message.message_id, form_id, page.labels.select % names)
+
+
+def _checkbox(message_id: int, form_id: str, label: str) -> SafeString:
     return fill(
         '<label class="select-box">\n<input class="select-input" type="checkbox" name="message_id" value="{}"'
         ' form="{}" aria-label="{}">\n</label>',
@@ -341,17 +356,13 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
 
 
 def _draw_content(row: MessageRow, page: Page) -> SafeString:
-    system = (
-        fill(
-            '<p class="quiet">\n{}\n</p>\n',
-            fill_named(_("<bdi>%(author)s</bdi> %(event)s"), author=row.writer.name, event=row.system),
-        )
-        if row.system
-        else ""
-    )
-    text = draw_text(row.message.content, page.names) if row.message.content else ""
-    wordless = fill('<p class="quiet">{}</p>\n', _("a message without text")) if row.is_wordless else ""
-    return fill("{}{}{}", system, text, wordless)
+    text = draw_text(row.message.content, page.names) if row.message.content else _NOTHING
+    if row.system:
+        event = fill_named(_("<bdi>%(author)s</bdi> %(event)s"), author=row.writer.name, event=row.system)
+        return fill('<p class="quiet">\n{}\n</p>\n{}', event, text)
+    if row.is_wordless:
+        return fill('<p class="quiet">{}</p>\n', _("a message without text"))
+    return text
 
 
 def _draw_marks(message: Message) -> SafeString:
@@ -376,13 +387,13 @@ def _draw_tools(row: MessageRow, page: Page) -> SafeString:
             '<a href="{}?authors={}" title="{}" aria-label="{}">{}</a>\n'
             '<button class="delete" form="delete-one" name="message_id" value="{}" title="{}" aria-label="{}">{}'
             "</button>\n",
-            labels.select,
-            labels.select,
+            labels.select_author,
+            labels.select_author,
             _SELECT_ICON,
             url_of("compose", page.channel_id),
             message.author_id,
             labels.compose,
-            _("Delete messages by %(author)s in this channel") % {"author": row.writer.name},
+            labels.delete_by % {"author": row.writer.name},
             _COMPOSE_ICON,
             message.message_id,
             labels.delete,

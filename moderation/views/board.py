@@ -6,6 +6,7 @@ The figures are those of the pages for health and maintenance, from the same ope
 from __future__ import annotations
 
 import datetime as dt
+from operator import itemgetter
 from typing import Any
 
 from chatstore.domain.repair_clocks import RepairClock
@@ -38,5 +39,5 @@ def _order_clocks(health: ClusterHealth) -> list[RepairClock]:
 
 def _jobs_soon(jobs: list[JobView], now: dt.datetime) -> list[JobView]:
     """Return the jobs that run within the next 24 hours, the next one first."""
-    soon = [job for job in jobs if job.next_slots and job.next_slots[0].at - now <= JOBS_WITHIN]
-    return sorted(soon, key=lambda job: job.next_slots[0].at)
+    soon = [(job.next_slot.at, job) for job in jobs if job.next_slot and job.next_slot.at - now <= JOBS_WITHIN]
+    return [job for _at, job in sorted(soon, key=itemgetter(0))]

@@ -45,13 +45,13 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
     """Show findings, repair clocks, nodes, the worst partitions, and deletes not covered by a repair."""
     health = read_cluster_health(request.user)
     repair = _describe_repair(request)
-    findings = list_findings(request.user)
+    findings, other_findings = list_findings(request.user, limit=FINDINGS_SHOWN)
     context = _describe_runs(request) | {
         "health": health,
         "clock": health.messages_clock,
-        "findings": findings[:FINDINGS_SHOWN],
-        "other_findings": len(findings[FINDINGS_SHOWN:]),
-        "next_repair": repair.next_slots[0] if repair and repair.next_slots else None,
+        "findings": findings,
+        "other_findings": other_findings,
+        "next_repair": repair.next_slot if repair else None,
         "last_repair": repair.last[-1] if repair and repair.last else None,
         "chart": chart_of_worst(days=parse_span(request.GET.get("days", ""))),
         "spans": SPANS,

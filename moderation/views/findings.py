@@ -54,12 +54,13 @@ class FindingLine:
     run: ListedRun | None = None
 
 
-def list_findings(user: Actor) -> list[FindingLine]:
-    """Return the open findings. Raises `Forbidden`."""
+def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
+    """Return the first open findings, and the number of the others. Raises `Forbidden`."""
     may_act, found = user.has_perm(MAINTAIN), findings_for(user)
-    jobs = [_job_of(finding) for finding in found]
+    shown = found[:limit]
+    jobs = [_job_of(finding) for finding in shown]
     runs = current_runs(user, {job for job in jobs if job})
-    return [
+    lines = [
         FindingLine(
             finding,
             *_link_of(finding, user),
@@ -67,8 +68,9 @@ def list_findings(user: Actor) -> list[FindingLine]:
             job=job if may_act else "",
             run=runs.get(job),
         )
-        for finding, job in zip(found, jobs, strict=True)
+        for finding, job in zip(shown, jobs, strict=True)
     ]
+    return lines, len(found) - len(lines)
 
 
 def _job_of(finding: Finding) -> str:

@@ -58,13 +58,13 @@ def home(request: HttpRequest) -> HttpResponse:
         "overview": channels_by_activity(user),
     }
     if user.has_perm(READ_HEALTH):
-        findings = list_findings(user)
+        findings, other_findings = list_findings(user, limit=FINDINGS_AT_HOME)
         context |= {
             "operates": True,
             "board": describe_board(user),
             "stopped_services": describe_stopped_services(),
-            "findings": findings[:FINDINGS_AT_HOME],
-            "other_findings": len(findings[FINDINGS_AT_HOME:]),
+            "findings": findings,
+            "other_findings": other_findings,
         }
     return render(request, "moderation/home/home.html", context)
 

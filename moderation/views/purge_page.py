@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -64,6 +64,9 @@ POLL_REFRESH_SECONDS = 5
 APPROVAL_POLL_SECONDS = 3
 """A preview that waits for approval polls this often for the decision."""
 
+PANEL_REFRESH_SECONDS = 15
+"""The same for the panel, which is fetched every three seconds."""
+
 
 def poll_version(user: Actor, purge_id: int) -> str:
     """Return what identifies the present contents of a purge's page.
@@ -71,8 +74,22 @@ def poll_version(user: Actor, purge_id: int) -> str:
     Signed for the user, who has seen the page if they know it: the answer to a poll needs no other check.
     """
     version, state = Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
+    return _page_version(user, purge_id, version, state)
+
+
+def panel_version(user: Actor, purge_id: int) -> str:
+    """Return the same for the panel."""
+    version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
+    return _sign_version(user, purge_id, version, int(time.time()) // PANEL_REFRESH_SECONDS)
+
+
+def _page_version(user: Actor, purge_id: int, version: int | None, state: str) -> str:
     # Nothing but the decision changes the page of a preview that waits for approval.
     period = 0 if state == PurgeState.READY else int(time.time()) // POLL_REFRESH_SECONDS
+    return _sign_version(user, purge_id, version, period)
+
+
+def _sign_version(user: Actor, purge_id: int, version: int | None, period: int) -> str:
     present = f"{user.pk} {purge_id} {version} {period}"
     return salted_hmac("chatstore.poll", present, algorithm="sha256").hexdigest()[:32]
 
@@ -80,21 +97,28 @@ def poll_version(user: Actor, purge_id: int) -> str:
 class PurgeFacts:
     """Facts that several parts of the page show, each read once.
 
-    version: of what is read after it, so that the next poll shows what changes meanwhile. manifest: the summary of the
-    manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found, those
-    of the selection.
+    version: of what is read after the purge, so that the next poll shows what changes meanwhile. manifest: the summary
+    of the manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found,
+    those of the selection.
     """
 
     def __init__(self, user: Actor, purge: Purge) -> None:
-        self._purge = purge
-        self.version = poll_version(user, purge.pk)
+        self._user, self._purge = user, purge
+        self._found: dict[int, Channel | None] = {}
+        self.version = _page_version(user, purge.pk, purge.version, purge.state)
         self.manifest = summary_of(purge)
         found = [one.channel_id for one in self.manifest.channels]
         wanted = found or [int(text) for text in purge.selection["channels"]]
-        known = visible_channels(user).select_related("guild").in_bulk(wanted)
-        self.channels = [known[channel_id] for channel_id in wanted if channel_id in known]
-        self.channel_count = self.manifest.channel_count if found and known else len(known)
+        self.channels = [*self.find_channels(wanted).values()]
+        self.channel_count = self.manifest.channel_count if found and self.channels else len(self.channels)
         self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
+
+    def find_channels(self, channel_ids: Iterable[int]) -> dict[int, Channel]:
+        """Return the channels that the viewer may see, with their guilds, in the order of the IDs; read once."""
+        wanted = list(channel_ids)
+        if new := set(wanted) - self._found.keys():
+            self._found |= dict.fromkeys(new) | visible_channels(self._user).in_bulk(new)
+        return {channel_id: channel for channel_id in wanted if (channel := self._found[channel_id]) is not None}
 
     @cached_property
     def request(self) -> PurgeApproval | None:
@@ -123,6 +147,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             purge,
             facts.manifest,
             facts.channels,
+            find_channels=facts.find_channels,
             deleted=facts.deleted,
             by_channel=context["undo"].may_undo,
         )
@@ -178,7 +203,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         if purge.confirmed_at
         else None,
         "wait": wait_of(user, purge),
-        "failures": describe_failures(user, purge, is_single=facts.channel_count == 1),
+        "failures": describe_failures(purge, facts),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": facts.map.draw(),
         # The number of messages in a guild's channels is not known before each channel was scanned.
@@ -212,10 +237,12 @@ class FailuresView:
     others: int
 
 
-def describe_failures(user: Actor, purge: Purge, *, is_single: bool) -> FailuresView:
-    """Return the failures in the channels that the user may see. is_single: the purge has one channel."""
+def describe_failures(purge: Purge, facts: PurgeFacts) -> FailuresView:
+    """Return the failures in the channels that the user may see."""
+    if purge.confirmed_at is None:
+        return FailuresView((), 0)
     found = failures_of(purge)
-    channels = visible_channels(user).select_related("guild").in_bulk({failure.channel_id for failure in found.shown})
+    channels, is_single = facts.find_channels(one.channel_id for one in found.shown), facts.channel_count == 1
     rows = [
         (failure, "" if is_single else channels[failure.channel_id].full_name, bucket_days(failure.bucket))
         for failure in found.shown
@@ -254,7 +281,7 @@ class UndoView:
 
 def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
-    undos = purge.undos.select_related("moderator").order_by("pk")
+    undos = purge.undos.select_related("moderator").order_by("pk") if purge.confirmed_at else ()
     results = [
         UndoResult(_head_undo(name_of(undo.moderator), undo.part), undo.reason, UndoTotals.of(undo)) for undo in undos
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.access.visibility import Actor
 from moderation.operations.preview.breakdown import deleted_in, restored_authors, share_by_author, share_by_channel
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
@@ -102,24 +102,25 @@ def describe_preview(
     manifest: Summary,
     channels: Sequence[Channel],
     *,
+    find_channels: Callable[[Iterable[int]], Mapping[int, Channel]],
     deleted: int,
     by_channel: bool,
 ) -> dict[str, Any]:
     """Return the context. channels: those that the viewer may see; of others only counts are shown.
 
-    deleted: number of messages that are still deleted. by_channel: show it for each channel.
+    find_channels: returns those of some that the viewer may see. deleted: number of messages that are still deleted.
+    by_channel: show it for each channel.
     """
     is_single = manifest.channel_count == 1
     channel_ids = [one.channel_id for one in manifest.channels]
     are_all = len(channel_ids) == manifest.channel_count
     deleted_there = deleted_in(purge, channel_ids, are_all=are_all) if by_channel and not is_single else {}
     shares = share_by_channel(manifest, {channel.pk: channel for channel in channels}, deleted_there)
-    restored = restored_authors(purge)
+    restored = restored_authors(purge) if purge.confirmed_at else frozenset()
     authors = share_by_author(manifest, restored)
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
-    shown = set() if is_single else {row.channel_id for row in rows}
-    known = visible_channels(user).select_related("guild").in_bulk(shown)
+    known = {} if is_single else find_channels(row.channel_id for row in rows)
     context: dict[str, Any] = {
         "preview": manifest,
         "plan": describe_plan(manifest.strategies),
@@ -171,7 +172,7 @@ def _group_of(window: SampleWindow, users: dict[int, ChatUser]) -> SampleGroup:
     return SampleGroup(window.channel, [SampleRow(row, row.message.message_id in window.matched) for row in rows])
 
 
-def _row_of(bucket: BucketPreview, channels: dict[int, Channel]) -> BucketRow:
+def _row_of(bucket: BucketPreview, channels: Mapping[int, Channel]) -> BucketRow:
     first, last = bucket_days(bucket.bucket)
     return BucketRow(
         channel=channels.get(bucket.channel_id),

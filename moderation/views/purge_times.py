@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
@@ -21,9 +20,9 @@ from moderation.operations.preview.time_strips import MAX_ROWS, TimeRow, count_o
 from moderation.presentation.formats import (
     format_axis_day,
     format_clock,
-    format_datetime,
     format_month,
     format_short_day,
+    format_span,
 )
 from moderation.presentation.wording import count_messages
 
@@ -158,14 +157,13 @@ def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, d
 
 
 def _url(zoom: Zoom, at: dt.datetime) -> str:
-    query = {"zoom": zoom.value} if zoom is Zoom.ALL else {"zoom": zoom.value, "at": str(int(at.timestamp()))}
-    return f"?{urlencode(query)}#times"
+    return "?zoom=all#times" if zoom is Zoom.ALL else f"?zoom={zoom.value}&at={int(at.timestamp())}#times"
 
 
 def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[int, str]:
     """Return the times of all slots that have messages."""
     slots = {slot for row in rows for slot, count in enumerate(row.counts) if count}
-    return {slot: _format_span(edges[slot], edges[slot + 1]) for slot in slots}
+    return {slot: format_span(edges[slot], edges[slot + 1]) for slot in slots}
 
 
 def _draw(
@@ -191,14 +189,6 @@ def _draw(
             )
         )
     return bars
-
-
-def _format_span(start: dt.datetime, end: dt.datetime) -> str:
-    is_same_day = timezone.localtime(start).date() == timezone.localtime(end).date()
-    return gettext("%(start)s to %(end)s") % {
-        "start": format_datetime(start),
-        "end": format_clock(end) if is_same_day else format_datetime(end),
-    }
 
 
 def _ticks(window: Window) -> list[Tick]:
@@ -228,4 +218,4 @@ def _title(window: Window) -> str:
         case Zoom.DAY:
             return format_short_day(middle)
         case Zoom.HOUR | Zoom.ALL:
-            return _format_span(window.start, window.end)
+            return format_span(window.start, window.end)

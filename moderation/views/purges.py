@@ -27,7 +27,7 @@ from moderation.operations.purging.lifecycle import confirm_purge, discard_previ
 from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
-from moderation.views.purge_page import describe_live, describe_page, describe_zoom, poll_version
+from moderation.views.purge_page import describe_live, describe_page, describe_zoom, panel_version, poll_version
 from moderation.views.session import actor_of
 
 _NARROW = {"keep_author": keep_author, "only_author": keep_other_authors, "keep_channel": keep_channel}
@@ -102,8 +102,14 @@ def purge_live(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_safe
 @permission_required("moderation.view_purge", raise_exception=True)
 def purge_panel(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Return the fragment that shows a purge beside a page; htmx fetches it again while a job runs."""
-    context = describe_live(request.user, purge_for(request.user, purge_id))
+    """Return the fragment that shows a purge beside a page; htmx fetches it again while a job runs.
+
+    204 while nothing has changed since the version that the page has.
+    """
+    version = panel_version(request.user, purge_id)
+    if request.GET.get("version") == version:
+        return HttpResponse(status=204)
+    context = describe_live(request.user, purge_for(request.user, purge_id)) | {"version": version}
     return render(request, "moderation/purge/_panel.html", context)
 
 

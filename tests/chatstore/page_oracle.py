@@ -103,11 +103,13 @@ def check_any_direction(channel_id: int, content: Content, *, cursor: int, limit
 
 
 def check_around(channel_id: int, content: Content, *, middle: int, limit: int) -> None:
-    """Check the page around an id, with its neighbours on both sides."""
-    upper, newer, newer_hidden = newer_page(content, above=middle, limit=limit // 2)
-    lower, older, hidden = older_page(content, below=middle + 1, limit=limit - len(upper))
-    page = read_around(channel_id, middle, limit, deadline_seconds=NO_DEADLINE_SECONDS)
-    check(page, ids=upper + lower, older=older, newer=newer, hidden=hidden + newer_hidden)
+    """Check pages around an id, with its neighbours on both sides."""
+    for newer_limit in (None, limit // 3):
+        most = limit // 2 if newer_limit is None else newer_limit
+        upper, newer, newer_hidden = newer_page(content, above=middle, limit=most)
+        lower, older, hidden = older_page(content, below=middle + 1, limit=limit - len(upper))
+        page = read_around(channel_id, middle, limit, newer_limit=newer_limit, deadline_seconds=NO_DEADLINE_SECONDS)
+        check(page, ids=upper + lower, older=older, newer=newer, hidden=hidden + newer_hidden)
 
 
 def check_every_message_once(channel_id: int, content: Content, *, limit: int) -> None:

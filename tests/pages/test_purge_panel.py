@@ -37,7 +37,7 @@ def test_it_shows_who_deleted_what_why_and_offers_to_restore(
 def test_while_the_purge_runs_it_is_fetched_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     queued = confirm(previewed.moderator, previewed.purge)
     html = panel_of(sign_in(mona), queued.pk)
-    assert f'hx-get="/purges/{queued.pk}/panel/"' in html
+    assert f'hx-get="/purges/{queued.pk}/panel/?version=' in html
     assert "<progress" in html
     run_to_end(queued)
 

@@ -110,10 +110,10 @@ def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message |
 
 def count_buckets(channel_id: int) -> list[BucketCount]:
     """Return the message counts of the channel's buckets, oldest first, from the ledger and the figures."""
-    measured = figures.read_figures(channel_id)
+    measured = figures.read_figure(channel_id, "live_rows")
     counts = []
     for bucket, live in sorted(ledger.read_ledger(channel_id)):
-        figure = measured.get(bucket, {}).get("live_rows")
+        figure = measured.get(bucket)
         if live.is_known:
             counts.append(BucketCount(bucket, live.count))
         elif figure is not None:

@@ -159,7 +159,7 @@ def _iterate(rows: QuerySet[ChannelSummary], query: ChannelQuery) -> Iterator[Li
 def _rows_of(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> QuerySet[ChannelSummary]:
     if query.column not in COLUMNS:
         raise BadInput(_("The table has no column “%(name)s”.", name=query.column))
-    rows = ChannelSummary.objects.select_related("channel__guild").annotate(key=COLUMNS[query.column].key)
+    rows = ChannelSummary.objects.annotate(key=COLUMNS[query.column].key)
     order = "-" if query.is_descending else ""
     rows = rows.order_by(f"{order}key", f"{order}channel_id")
     # Of the table whose index gives the order, so that rows of other guilds are passed without a look into the other.
@@ -184,9 +184,12 @@ def _read_page(
         rows = rows.filter(_is_after(query, after))
     found = list(rows[: limit + 1])
     shown = found[:limit]
+    # Of the page alone: joined, Postgres may read the table of channels as a whole to find those of a guild.
+    listed = Channel.objects.select_related("guild").in_bulk([row.channel_id for row in shown])
     limits = health_limits()
     channels = []
     for row in shown:
+        row.channel = listed[row.channel_id]
         known = known_of(row)
         channels.append(ListedChannel(row, known, state_of_channel(known, limits), severity_of_channel(known, limits)))
     return ChannelPage(channels, _cursor_of(shown[-1]) if len(found) > limit else "")

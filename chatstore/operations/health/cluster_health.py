@@ -145,7 +145,8 @@ class ClusterHealth:
 def read_cluster_health(user: AbstractUser | AnonymousUser | None, *, is_brief: bool = False) -> ClusterHealth:
     """Return the current health of the cluster. user: None for commands. Raises `Forbidden`.
 
-    is_brief: only nodes, clocks and worst partitions; the others are None and have no reason.
+    is_brief: only nodes, worst partitions, and the clocks of tables that are deleted from; the others are None and have
+    no reason.
     """
     if user is not None:
         require(user, READ_HEALTH)
@@ -165,7 +166,7 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None, *, is_brief: 
         missing |= dict.fromkeys(("clocks", "worst", "uncovered"), missing["nodes"])
         clocks = worst = uncovered = None
     else:
-        clocks = try_read("clocks", lambda: read_clocks(now))
+        clocks = try_read("clocks", lambda: read_clocks(now, only_deleted_from=is_brief))
         worst = try_read("worst", lambda: read_worst(now, user))
         uncovered = None if clocks is None or is_brief else _read_uncovered(clocks[0], user)
         if clocks is None:

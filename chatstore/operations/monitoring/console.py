@@ -94,7 +94,7 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """Job with a schedule. next_slots: the next five, none if it is disabled. last: newest last.
+    """Job with a schedule. next_slot: None if it is disabled. last: newest last.
 
     broken: why the stored schedule is invalid; `schedule` is then the default, which is not used either.
     """
@@ -102,7 +102,7 @@ class JobView:
     job: Job
     schedule: Schedule
     is_enabled: bool
-    next_slots: Sequence[Slot]
+    next_slot: Slot | None
     last: Sequence[ListedRun]
     open: Sequence[ListedRun]
     broken: str = ""
@@ -301,7 +301,7 @@ def _describe_job(
         job=job,
         schedule=schedule,
         is_enabled=times.is_enabled,
-        next_slots=schedule.next_slots(now, NEXT_RUNS) if times.is_enabled and not times.broken else [],
+        next_slot=next(schedule.slots_after(now), None) if times.is_enabled and not times.broken else None,
         last=past,
         open=waiting,
         broken=times.broken,

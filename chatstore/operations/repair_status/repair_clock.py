@@ -45,12 +45,14 @@ class RepairIsLate(StoreUnavailable):
     """Deletes must wait until a repair has completed. Retrying later helps."""
 
 
-def read_clocks(now: dt.datetime | None = None) -> list[RepairClock]:
+def read_clocks(now: dt.datetime | None = None, *, only_deleted_from: bool = False) -> list[RepairClock]:
     """Return the clock of every table, `messages` first. now: Postgres's clock by default.
 
-    Raises `StoreUnavailable`.
+    only_deleted_from: without tables that need no repair because of deletes; each takes a read. Raises
+    `StoreUnavailable`.
     """
-    return _read_clocks(sorted(TABLES, key=lambda table: (table != MESSAGES, table)), now)
+    names = TABLES.keys() - NEVER_DELETED_FROM if only_deleted_from else TABLES.keys()
+    return _read_clocks(sorted(names, key=lambda table: (table != MESSAGES, table)), now)
 
 
 def read_clock(table: str, now: dt.datetime | None = None) -> RepairClock:

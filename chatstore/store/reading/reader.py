@@ -51,18 +51,25 @@ def read_page(
     return _counted(_page_down(channel_id, before=before, limit=limit, deadline=deadline))
 
 
-def read_around(channel_id: int, message_id: int, limit: int = 50, *, deadline_seconds: float | None = None) -> Page:
+def read_around(
+    channel_id: int,
+    message_id: int,
+    limit: int = 50,
+    *,
+    newer_limit: int | None = None,
+    deadline_seconds: float | None = None,
+) -> Page:
     """Return a page with the messages on both sides of an id, the id itself included.
 
-    The id need not exist: `first_id_at(ms)` returns the page around a time. Up to half of the page is newer; missing
-    newer messages are made up for with older ones.
+    The id need not exist: `first_id_at(ms)` returns the page around a time. newer_limit: maximum number of newer
+    messages, by default half of the page; missing ones are made up for with older ones.
     """
     _check_limit(limit)
     note_page_read()
     deadline = _deadline(deadline_seconds)
-    half = limit // 2
-    upper = _search_up(channel_id, after=message_id, need=half + 1, deadline=deadline)
-    newest, newer_hidden, newer_follows = _cut(upper, half)
+    most = limit // 2 if newer_limit is None else newer_limit
+    upper = _search_up(channel_id, after=message_id, need=most + 1, deadline=deadline)
+    newest, newer_hidden, newer_follows = _cut(upper, most)
     missing = limit - len(newest)
     before = min(message_id + 1, MAX_ID)
     lower = _search_down(channel_id, before=before, need=missing + 1, deadline=deadline)

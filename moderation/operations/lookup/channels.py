@@ -89,10 +89,9 @@ def _channels_to_rank(user: Actor) -> list[Channel]:
     except StoreUnavailable:
         active = []
     known = visible_channels(user).in_bulk(active)
-    by_name = visible_channels(user)[:MAX_ACTIVE_CHANNELS]
-    channels = {channel_id: known[channel_id] for channel_id in active if channel_id in known}
-    channels |= {channel.pk: channel for channel in by_name if channel.pk not in channels}
-    return list(channels.values())[:MAX_ACTIVE_CHANNELS]
+    channels = [known[channel_id] for channel_id in active if channel_id in known]
+    missing = MAX_ACTIVE_CHANNELS - len(channels)
+    return [*channels, *visible_channels(user).exclude(pk__in=known)[:missing]] if missing > 0 else channels
 
 
 def _describe(

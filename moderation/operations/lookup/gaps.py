@@ -18,6 +18,9 @@ from moderation.operations.access.visibility import Actor, hidden_purges, name_o
 MAX_STEPS = 300
 """Maximum number of steps read for one page, newest first; a bucket rarely has more than a few."""
 
+_PURGE_FIELDS = ("purge__reason", *(f"purge__moderator__{name}" for name in ("username", "first_name", "last_name")))
+"""What a gap shows of its purge; up to three hundred steps are read with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -79,7 +82,8 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
         state=StepState.COUNTED,
         deleted__gt=0,
     )
-    wanted = steps.select_related("purge__moderator").defer("ids", "sketch", "gone_ids", "failed_ids", "survivors")
+    named = ("purge_id", "ordinal", "bucket", "deleted", "counted_at", "undone_ids")
+    wanted = steps.select_related("purge__moderator").only(*named, *_PURGE_FIELDS)
     return list(wanted.order_by("-counted_at")[:MAX_STEPS])
 
 

@@ -13,7 +13,6 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.gateway.timeline import BucketCount, count_buckets
-from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import Summary
@@ -74,6 +73,7 @@ class PurgeMap:
             return
         self._read_manifest(purge, channel_ids)
         self._read_steps(purge, channel_ids)
+        self._read_restored(purge)
         for channel_id in channel_ids:
             self._read_channel(channel_id)
 
@@ -122,8 +122,7 @@ class PurgeMap:
 
     def _read_steps(self, purge: Purge, channel_ids: Sequence[int]) -> None:
         steps = purge.steps.filter(channel_id__in=channel_ids).order_by()
-        columns = ("channel_id", "bucket", "kind", "state", "held", "undone_ids")
-        for channel_id, bucket, kind, state, held, undone_ids in steps.values_list(*columns).iterator():
+        for channel_id, bucket, kind, state, held in steps.values_list("channel_id", "bucket", "kind", "state", "held"):
             counts = self._counts[channel_id]
             if held:
                 counts.kept[bucket] += held
@@ -131,8 +130,12 @@ class PurgeMap:
             # A held step is neither deleted nor about to be.
             if kind in DELETING and state != StepState.HELD:
                 counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and state == StepState.COUNTED
-            if undone_ids is not None:
-                counts.restored[bucket] += len(unpack_ids(undone_ids))
+
+    def _read_restored(self, purge: Purge) -> None:
+        """Read the numbers of restored messages, which are summed over all channels."""
+        if purge.confirmed_at is not None:
+            restored = purge.periods.filter(undone__gt=0).order_by().values_list("bucket", "undone")
+            self._counts[0].restored.update(dict(restored))
 
     def _read_channel(self, channel_id: int) -> None:
         """Read the buckets without messages of the purge; none if the store is unavailable, which a purge waits for."""

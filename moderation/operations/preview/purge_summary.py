@@ -6,13 +6,14 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils import timezone
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.planner import BucketPlan, DeleteStrategy
 from moderation.domain.states import PurgeState
-from moderation.models import ManifestBucket, Purge
+from moderation.models import Purge
 from moderation.operations.steps.totals import PurgeTotals, totals_of
 
 
@@ -67,7 +68,7 @@ def preview_of(purge: Purge) -> Preview:
     authors: Counter[int] = Counter()
     for row in buckets:
         authors.update({int(author): count for author, count in row.authors.items()})
-    per_bucket = [_preview_bucket(row) for row in buckets]
+    per_bucket = [_preview_bucket(row.channel_id, row.bucket, row.count, row.survivors, row.plan) for row in buckets]
     ends = [row.first_id for row in buckets if row.first_id is not None]
     tops = [row.last_id for row in buckets if row.last_id is not None]
     return Preview(
@@ -82,17 +83,16 @@ def preview_of(purge: Purge) -> Preview:
 
 def bucket_previews(purge: Purge, *, limit: int) -> list[BucketPreview]:
     """Return the first buckets of a preview, by channel, newest first."""
-    return [_preview_bucket(row) for row in purge.manifest_buckets.order_by("channel_id", "-bucket")[:limit]]
+    # Without the counts by author, which may be thousands.
+    named = ("channel_id", "bucket", "count", "survivors", "plan")
+    rows = purge.manifest_buckets.order_by("channel_id", "-bucket").values_list(*named)
+    return [_preview_bucket(*row) for row in rows[:limit]]
 
 
-def _preview_bucket(row: ManifestBucket) -> BucketPreview:
-    return BucketPreview(
-        channel_id=row.channel_id,
-        bucket=row.bucket,
-        matched=row.count,
-        survivors=row.survivors,
-        plan=BucketPlan.from_json(row.plan),
-    )
+def _preview_bucket(
+    channel_id: int, bucket: int, matched: int, survivors: int | None, plan: dict[str, Any]
+) -> BucketPreview:
+    return BucketPreview(channel_id, bucket, matched, survivors, BucketPlan.from_json(plan))
 
 
 def describe_plan(preview: Preview) -> str:

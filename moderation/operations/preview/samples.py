@@ -9,8 +9,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message, Page
@@ -28,13 +29,16 @@ SAMPLES = 15
 CONTEXT = 2
 """Messages shown before and after each window of samples."""
 
-WINDOW = 50
-"""Messages per read; it covers samples that are close together."""
+WINDOW = 25
+"""Messages of a read from the outermost sample on, towards the others: those that are close together share it."""
 
 MAX_READS = 3
 """Per end. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
 statements.
 """
+
+STEPS_AT_ONCE = 8
+"""Steps whose IDs are in memory at a time."""
 
 NEWEST_MATCHES = 5
 """Matches shown while the scan runs. They are read again whenever it has stored buckets."""
@@ -70,7 +74,9 @@ def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
         for pair in _end_of(purge, [key for key in summary.newest if key[0] in known], newest=True)
         if pair not in set(first)
     ]
-    return Samples(_windows_of(purge, known, first), _windows_of(purge, known, last))
+    oldest, newest = _windows_of(known, first, newest=False), _windows_of(known, last, newest=True)
+    _mark_matched(purge, [*oldest, *newest])
+    return Samples(oldest, newest)
 
 
 def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWindow]:
@@ -102,10 +108,10 @@ def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWi
 def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool, limit: int = SAMPLES) -> list[tuple[int, int]]:
     """Return (message id, channel id) of the samples at one end. buckets: those that reach furthest to it."""
     last_complete = F("last_id").desc(nulls_first=True) if newest else F("first_id").asc(nulls_first=True)
-    steps = Step.objects.in_buckets(buckets).filter(purge=purge, kind__in=DELETING).order_by(last_complete)
+    steps = Step.objects.in_buckets(buckets).filter(purge=purge, kind__in=DELETING).order_by(last_complete, "ordinal")
     best: list[tuple[int, int]] = []
-    for channel_id, packed, first_id, last_id in steps.values_list("channel_id", "ids", "first_id", "last_id").iterator(
-        chunk_size=8
+    for channel_id, packed, first_id, last_id in _read_in_parts(
+        steps.values_list("channel_id", "ids", "first_id", "last_id")
     ):
         bound = last_id if newest else first_id
         if len(best) == limit and bound is not None and (bound < best[-1][0] if newest else bound > best[-1][0]):
@@ -116,10 +122,25 @@ def _end_of(purge: Purge, buckets: Sequence[BucketKey], *, newest: bool, limit: 
     return best
 
 
+def _read_in_parts(steps: QuerySet[Any, tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of a few dozen steps, some at a time: each may have a hundred thousand IDs, and mostly the first rows
+    are all that is needed. A cursor of the server would cost three statements.
+    """
+    at = 0
+    while rows := list(steps[at : at + STEPS_AT_ONCE]):
+        yield from rows
+        if len(rows) < STEPS_AT_ONCE:
+            return
+        at += STEPS_AT_ONCE
+
+
 def _windows_of(
-    purge: Purge, channels: Mapping[int, Channel], samples: Sequence[tuple[int, int]]
+    channels: Mapping[int, Channel], samples: Sequence[tuple[int, int]], *, newest: bool
 ) -> list[SampleWindow]:
-    """Return the windows around samples, in ascending order by channel. samples: the outermost first."""
+    """Return the windows around samples, in ascending order by channel. samples: the outermost first.
+
+    newest: the others are older than the outermost one, not newer.
+    """
     # By channel and message id, with the id of the message before it, if that was read.
     shown: dict[int, dict[int, tuple[Message, int | None]]] = defaultdict(dict)
     left = list(samples)
@@ -127,7 +148,9 @@ def _windows_of(
         if not left:
             break
         outermost, channel_id = left[0]
-        page = reader.read_around(channel_id, outermost, WINDOW)
+        page = reader.read_around(
+            channel_id, outermost, CONTEXT + 1 + WINDOW, newer_limit=CONTEXT if newest else WINDOW
+        )
         rows = page.messages[::-1]
         low, high = _complete_interval(page, outermost)
         here = [i for i, channel in left if channel == channel_id and low <= i <= high]
@@ -145,7 +168,6 @@ def _windows_of(
                 windows.append(SampleWindow(channels[channel_id]))
             windows[-1].messages.append(message)
             last = message_id
-    _mark_matched(purge, windows)
     return windows
 
 
@@ -173,10 +195,8 @@ def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
         for message in window.messages:
             shown[window.channel.pk, bucket_of(message.message_id)].add(message.message_id)
     matched: dict[int, set[int]] = defaultdict(set)
-    for channel_id in {channel_id for channel_id, _ in shown}:
-        buckets = [bucket for channel, bucket in shown if channel == channel_id]
-        steps = purge.steps.filter(channel_id=channel_id, bucket__in=buckets, kind__in=DELETING)
-        for bucket, packed in steps.values_list("bucket", "ids").iterator(chunk_size=8):
-            matched[channel_id] |= shown[channel_id, bucket].intersection(unpack_ids(packed))
+    steps = purge.steps.in_buckets(shown.keys()).filter(kind__in=DELETING).order_by("ordinal")
+    for channel_id, bucket, packed in _read_in_parts(steps.values_list("channel_id", "bucket", "ids")):
+        matched[channel_id] |= shown[channel_id, bucket].intersection(unpack_ids(packed))
     for window in windows:
         window.matched.update(matched[window.channel.pk])

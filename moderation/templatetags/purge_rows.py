@@ -1,0 +1,75 @@
+"""Purges in lists, and the rows of a preview's plan, as HTML: pages have dozens or hundreds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from django import template
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+
+from chatstore.models import Channel
+from moderation.operations.selection.summary import ListedPurge
+from moderation.presentation import formats
+from moderation.presentation.html import fill, fill_each, fill_named, join
+from moderation.presentation.page_urls import url_of
+from moderation.templatetags.chat import ago, staff_name, state_chip, visible
+from moderation.templatetags.maintenance_tags import ahead
+from moderation.views.purge_preview import BucketRow
+
+register = template.Library()
+
+REASON_CHARACTERS = 120
+"""Characters of a purge's reason that a list shows."""
+
+_LINE_BREAK = SafeString("<br>\n")
+
+
+@register.simple_tag
+def purge_line(listed: ListedPurge) -> SafeString:
+    """Render a purge of a list: what it deletes, its state, by whom, when and why."""
+    purge = listed.purge
+    notes = [fill("<bdi>{}</bdi>", staff_name(purge.moderator)), ago(purge.created_at)]
+    if listed.undo_until:
+        notes.append(fill_named(_("undo expires %(when)s"), when=ahead(listed.undo_until)))
+    if purge.reason:
+        notes.append(fill("“<bdi>{}</bdi>”", Truncator(visible(purge.reason)).chars(REASON_CHARACTERS)))
+    return fill(
+        '<div class="purge-line">\n<span class="spread">\n<a class="title" href="{}">{}</a>\n{}\n</span>\n'
+        '<span class="quiet small">\n{}\n</span>\n</div>\n',
+        url_of("purge", purge.pk),
+        visible(listed.title),
+        state_chip(purge),
+        join(notes, "\n· "),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def period_rows(context: template.Context, rows: Iterable[BucketRow]) -> SafeString:
+    """Render the plan of each bucket as a row: what is deleted there, what is kept, and how."""
+    with_channel, with_tombstones = context["channel_count"] > 1, context["perms"]["chatstore"]["view_finding"]
+    hidden = fill('<span class="quiet">{}</span>', _("a channel you cannot open"))
+
+    # Many rows have the same channel, and many the same period.
+    @cache
+    def draw_channel(channel: Channel | None) -> SafeString:
+        return fill("<td>\n{}\n</td>\n", fill("<bdi>{}</bdi>", visible(channel.full_name)) if channel else hidden)
+
+    format_days = cache(formats.format_days)
+    return fill_each(
+        '<tr>\n{}<td class="nowrap">{}</td>\n<td class="num">{}</td>\n<td class="num">{}</td>\n'
+        "<td>\n{}\n</td>\n{}</tr>",
+        (
+            (
+                draw_channel(row.channel) if with_channel else "",
+                format_days(row.first_day, row.last_day),
+                formats.format_number(row.matched),
+                "—" if row.survivors is None else formats.format_number(row.survivors),
+                join(row.methods, _LINE_BREAK),
+                fill('<td class="num">{}</td>\n', formats.format_number(row.tombstones)) if with_tombstones else "",
+            )
+            for row in rows
+        ),
+    )
