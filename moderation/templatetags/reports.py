@@ -21,7 +21,7 @@ from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
 from moderation.templatetags.chat import format_ago, time_tag, visible
-from moderation.templatetags.people import account_note, avatar
+from moderation.templatetags.people import avatar
 from moderation.views.reports import author_name, is_claimed
 
 register = template.Library()
@@ -86,12 +86,11 @@ def _draw_case(listed: ListedCase, *, is_current: bool) -> SafeString:
     line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
-        '<b class="clip" title="{}"><bdi>{}</bdi></b>\n<span class="small">{}</span>\n</span>\n'
+        '<b class="clip"><bdi>{}</bdi></b>\n<span class="small">{}</span>\n</span>\n'
         '<span class="quiet small clip"><bdi>{}</bdi></span>\n<span class="quiet small">{}</span>\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
-        account_note(listed.author) if listed.author is not None else "",
         author_name(listed),
         line.side,
         visible(case.channel.full_name),

@@ -44,6 +44,7 @@ DATA_ROUTES = frozenset(
         "audit/export.csv",
         "audit/export.json",
         "delete/suggestions/",
+        "audit/suggestions/",
     }
 )
 """Routes that answer with data for programs."""
