@@ -124,19 +124,11 @@ def end_processes(stack: Stack, names: Sequence[str], *, seconds: float) -> list
 def wait_until_ended(processes: Sequence[psutil.Process], *, seconds: float) -> list[psutil.Process]:
     """Wait until all have ended, at most so long; return those that still run."""
     end = time.monotonic() + seconds
-    while left := [process for process in processes if not has_ended(process)]:
+    while left := [process for process in processes if not is_dead(process)]:
         if time.monotonic() >= end:
             break
         time.sleep(0.05)
     return left
-
-
-def has_ended(process: psutil.Process) -> bool:
-    """Return whether it has ended. So has a zombie: that of an adopted server waits for init to reap it."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def _list_family(process: psutil.Process) -> list[psutil.Process]:
@@ -164,11 +156,21 @@ def describe_death(stack: Stack, name: str) -> Problem:
 
 
 def is_dead(process: psutil.Process) -> bool:
-    """Return whether it has ended; one of our own children is reaped here."""
+    """Return whether it has ended; one of our own children is reaped here.
+
+    So has a zombie: that of an adopted server waits for init to reap it.
+    """
     try:
         process.wait(timeout=0)
     except psutil.TimeoutExpired:
-        return False
+        return _is_zombie(process)
     except psutil.NoSuchProcess:
         return True
     return True
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

@@ -188,8 +188,8 @@ def stop_servers(stack: Stack) -> list[str]:
     """Stop every server of the stack; return the names of those that did not react and were killed.
 
     The first node is stopped once the second one has left the cluster. Still, one may wait ten seconds for the other's
-    answer to an echo, which never arrives. By then it serves nobody, and is killed: the next start replays its commit
-    log, so that no write is lost.
+    response to an echo, which never arrives. By then it accepts no statements and can be killed: the next start replays
+    its commit log, so that no write is lost.
     """
     nodes = {index: node for index, name in enumerate(cassandra.NAMES) if (node := find_process(stack, name))}
     for index, node in reversed(nodes.items()):

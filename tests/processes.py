@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
 
 import psutil
 
 from chatstore.local.layout import Stack
 from devstack.cassandra import name_nodetool
-from devstack.processes import is_dead
+from devstack.processes import wait_until_ended
 
 
 def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -20,9 +19,4 @@ def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 12
 
 def wait_until_dead(process: psutil.Process, *, seconds: float) -> bool:
     """Return whether it ended within the time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if is_dead(process):
-            return True
-        time.sleep(0.1)
-    return is_dead(process)
+    return not wait_until_ended([process], seconds=seconds)

@@ -50,11 +50,8 @@ def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:
 
 def read_figure(channel_id: int, name: str) -> dict[int, Figure]:
     """Return one figure of a channel, of each bucket that has it."""
-    return {
-        bucket: Figure(value, source, measured_at.replace(tzinfo=dt.UTC))
-        for bucket, figure, value, source, measured_at in cassandra.execute(_SELECT, (channel_id,))
-        if figure == name
-    }
+    rows = cassandra.execute(_SELECT, (channel_id,))
+    return {bucket: _figure_of(*columns) for bucket, found, *columns in rows if found == name}
 
 
 def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, Figure]]:
@@ -63,6 +60,10 @@ def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, F
     found: dict[BucketKey, dict[str, Figure]] = {}
     for channel_id, rows in zip(channel_ids, answers, strict=True):
         for bucket, name, value, source, measured_at in rows:
-            figure = Figure(value, source, measured_at.replace(tzinfo=dt.UTC))
-            found.setdefault((channel_id, bucket), {})[name] = figure
+            found.setdefault((channel_id, bucket), {})[name] = _figure_of(value, source, measured_at)
     return found
+
+
+def _figure_of(value: int, source: str, measured_at: dt.datetime) -> Figure:
+    """Return a figure of a row, whose time is naive, in UTC."""
+    return Figure(value, source, measured_at.replace(tzinfo=dt.UTC))

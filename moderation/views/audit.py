@@ -16,7 +16,6 @@ from django.views.decorators.http import require_safe
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel
 from chatstore.operations.health.channel_list import guild_names, guilds_named
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
@@ -64,11 +63,10 @@ def audit(request: HttpRequest) -> HttpResponse:
         query = _parse_query(request)
         page = list_entries(request.user, query, before=parse_snowflake(before) if before else None)
     except AmbiguousName as error:
-        is_channel = bool(error.candidates) and isinstance(error.candidates[0], Channel)
         refused = {
             "error_message": error.question,
             "candidates": describe_rows(error.candidates),
-            "candidate_field": "channel" if is_channel else "user",
+            "candidate_field": "channel" if error.is_of_channels else "user",
         }
     except BadInput as error:
         refused = {"error_message": error.text}

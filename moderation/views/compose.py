@@ -177,7 +177,7 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
     try:
         selection = _select(user, composer, channel)
     except AmbiguousName as error:
-        kind = "channel" if error.candidates and isinstance(error.candidates[0], Channel) else "author"
+        kind = "channel" if error.is_of_channels else "author"
         candidates = [
             pick._replace(value=f"{kind}:{pick.value}:{error.name}") for pick in describe_rows(error.candidates)
         ]

@@ -18,6 +18,7 @@ from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, ListedRun, current_runs, findings_for
+from chatstore.operations.repair_status import rounds
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
 from moderation.operations.access.audit_archive import AUDIT_RETENTION
@@ -27,9 +28,6 @@ from moderation.operations.purging.approvals import APPROVAL_REQUEST
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.operations.raids.detection import RAID
 from moderation.views.session import actor_of
-
-REPAIR = "repair"
-"""Name of the job that repairs all nodes."""
 
 _CLUSTER_ANCHORS = {
     LATE_REPAIR: ("clocks", gettext_lazy("View repair clocks")),
@@ -76,7 +74,7 @@ def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
 def _job_of(finding: Finding) -> str:
     """Return the job that resolves a finding if it runs now; "" for none."""
     if finding.kind == LATE_REPAIR:
-        return REPAIR
+        return rounds.JOB
     name = str(finding.details.get("job", "")) if finding.kind in (FAILED_RUN, MISSED_RUN) else ""
     return name if any(job.name == name and job.schedule is not None for job in list_jobs()) else ""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -12,7 +10,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
 from chatstore.operations.rights import require
 from moderation.operations.access.visibility import visible_channels
 from moderation.operations.holds import (
@@ -43,7 +40,7 @@ def holds(request: HttpRequest) -> HttpResponse:
     try:
         place_hold(_read(request), reason=typed.get("reason", ""), actor=actor_of(request))
     except AmbiguousName as error:
-        return _show(request, typed, error_message=error.question, candidates=error.candidates, status=400)
+        return _show(request, typed, ambiguous=error, error_message=error.question, status=400)
     except (BadInput, NotFound) as error:
         return _show(request, typed, error_message=error.text, status=400)
     return redirect("holds")
@@ -81,10 +78,10 @@ def _show(
     typed: QueryDict,
     *,
     error_message: str = "",
-    candidates: Sequence[ChatUser] | Sequence[Channel] = (),
+    ambiguous: AmbiguousName | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """Render the page. candidates: users or channels that have a name that was typed, each offered as a button."""
+    """Render the page. ambiguous: a name that was typed, with the users or channels that it may mean as buttons."""
     typed_names = {name: typed.get(name, "").replace("\x00", "")[:MAX_CHARACTERS] for name in ("channel", "user")}
     context = {
         "nav": "holds",
@@ -93,7 +90,7 @@ def _show(
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,
         "error_message": error_message,
-        "candidates": describe_rows(candidates),
-        "candidate_field": "channel" if candidates and isinstance(candidates[0], Channel) else "user",
+        "candidates": describe_rows(ambiguous.candidates) if ambiguous else [],
+        "candidate_field": "channel" if ambiguous and ambiguous.is_of_channels else "user",
     }
     return render(request, "moderation/holds/holds.html", context, status=status)

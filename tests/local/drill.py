@@ -19,7 +19,7 @@ import psutil
 from chatstore.local.layout import PROJECT_ROOT, read_stack
 from devstack.cassandra import NAMES as NODES
 from devstack.preparing import SEED_DEMO, is_due
-from devstack.processes import find_process, has_ended
+from devstack.processes import find_process, is_dead
 from devstack.servers import list_servers
 from devstack.web import NAMES as WEB_NAMES
 
@@ -130,7 +130,7 @@ def stop_by_ctrl_c(running: Running) -> None:
     seconds = time.monotonic() - began
     if seconds > STOP_SECONDS:
         raise Broken(f"Stopping took {seconds:.1f} s.")
-    left = [process for process in running.family if not has_ended(process)]
+    left = [process for process in running.family if not is_dead(process)]
     if left:
         raise Broken(f"Processes left after Ctrl-C: {left}.")
     print(f"stopped after {seconds:.1f} s, limit {STOP_SECONDS} s, no process left", flush=True)

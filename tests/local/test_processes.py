@@ -18,7 +18,6 @@ from devstack.processes import (
     describe_death,
     end_processes,
     find_process,
-    has_ended,
     is_dead,
     path_of_pid,
     start_process,
@@ -97,7 +96,7 @@ def test_a_process_that_does_not_end_in_time_is_killed_with_its_children(stack: 
     children = process.children()
     assert children
     assert end_processes(stack, ["stubborn"], seconds=0.3) == ["stubborn"]
-    assert all(map(has_ended, children))
+    assert all(map(is_dead, children))
 
 
 def test_all_are_asked_to_end_at_once(stack: Stack) -> None:

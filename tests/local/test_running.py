@@ -26,7 +26,7 @@ from chatstore.local.layout import PROJECT_ROOT, STACK_NAMES, TEST_STACK_NAMES, 
 from devstack.cassandra import prepare_node
 from devstack.postgres import prepare_postgres
 from devstack.problems import Problem
-from devstack.processes import end_processes, find_process, has_ended
+from devstack.processes import end_processes, find_process, is_dead
 from devstack.valkey import prepare_valkey
 
 STORES = ("postgres", "valkey")
@@ -155,7 +155,7 @@ def test_ctrl_c_ends_everything_within_eight_seconds(local_stack: LocalStack) ->
     assert time.monotonic() - began < 8
     assert starter.returncode == 0, err
     assert out.splitlines()[-1] == "All servers stopped. Stored data is kept for the next start."
-    assert not [process for process in family if not has_ended(process)]
+    assert not [process for process in family if not is_dead(process)]
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_a_sigint_to_make_alone_ends_everything_too(local_stack: LocalStack, tmp
     family = list_family(local_stack.find(*WEB, *STORES))
     make.send_signal(signal.SIGINT)
     make.communicate(timeout=300)
-    assert not [process for process in family if not has_ended(process)]
+    assert not [process for process in family if not is_dead(process)]
 
 
 @pytest.mark.slow

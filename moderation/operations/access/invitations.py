@@ -40,7 +40,7 @@ MAX_PEOPLE = 50
 
 
 class Person(NamedTuple):
-    """Somebody to invite."""
+    """A person to invite."""
 
     username: str
     full_name: str

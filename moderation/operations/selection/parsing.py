@@ -54,6 +54,7 @@ class AmbiguousName(BadInput):
     """A name that several users or channels have, or none, although some have a similar one.
 
     question: the message of a page that offers the candidates. name: as typed. candidates: at most `MAX_CANDIDATES`.
+    is_of_channels: they are channels, not users.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class AmbiguousName(BadInput):
         self.question = question if candidates else text
         self.name = name
         self.candidates = candidates[:MAX_CANDIDATES]
+        self.is_of_channels = bool(candidates) and isinstance(candidates[0], Channel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Leads see on every page that a purge waits for their approval; nobody else does, and it costs them nothing."""
+"""Leads see on every page that a purge waits for their approval; for other accounts no statement is executed."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Callable
 
-import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -30,28 +29,6 @@ from tests.plans import explain
 SignIn = Callable[[User], Client]
 
 NOTICE = "approval-notices"
-
-
-@pytest.fixture
-def channel() -> Channel:
-    made = make_guild_channel()
-    limit(made, messages_without_approval=10)
-    return made
-
-
-@pytest.fixture
-def mona(channel: Channel) -> User:
-    return member("mona", Role.MODERATOR, channel)
-
-
-@pytest.fixture
-def lena(channel: Channel) -> User:
-    return member("lena", Role.LEAD, channel)
-
-
-@pytest.fixture
-def asked(mona: User, channel: Channel) -> PurgeApproval:
-    return request(mona, preview_some(mona, 20, channel))
 
 
 def page(client: Client, url: str = "/preferences/") -> str:

@@ -11,37 +11,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chatstore.domain.roles import Role
 from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.models import Purge, PurgeApproval
 from moderation.operations.purging.approvals import approve_purge, reject_approval, withdraw_approval
 from moderation.operations.purging.lifecycle import discard_preview
-from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
+from tests.moderation.limits import preview_some, request
 
 SignIn = Callable[[User], Client]
-
-
-@pytest.fixture
-def channel() -> Channel:
-    made = make_guild_channel()
-    limit(made, messages_without_approval=10)
-    return made
-
-
-@pytest.fixture
-def mona(channel: Channel) -> User:
-    return member("mona", Role.MODERATOR, channel)
-
-
-@pytest.fixture
-def lena(channel: Channel) -> User:
-    return member("lena", Role.LEAD, channel)
-
-
-@pytest.fixture
-def asked(mona: User, channel: Channel) -> PurgeApproval:
-    return request(mona, preview_some(mona, 20, channel))
 
 
 def poll_url(client: Client, purge: Purge) -> str:

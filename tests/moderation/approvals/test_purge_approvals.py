@@ -34,23 +34,6 @@ from tests.moderation.channels import confirm, old_ids, run_to_end
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 
 
-@pytest.fixture
-def channel() -> Channel:
-    made = make_guild_channel()
-    limit(made, messages_without_approval=10)
-    return made
-
-
-@pytest.fixture
-def mona(channel: Channel) -> User:
-    return member("mona", Role.MODERATOR, channel)
-
-
-@pytest.fixture
-def lena(channel: Channel) -> User:
-    return member("lena", Role.LEAD, channel)
-
-
 def state_of(purge: Purge) -> str:
     purge.refresh_from_db()
     return purge.state

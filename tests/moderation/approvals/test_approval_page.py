@@ -21,23 +21,6 @@ SignIn = Callable[[User], Client]
 
 
 @pytest.fixture
-def channel() -> Channel:
-    made = make_guild_channel()
-    limit(made, messages_without_approval=10)
-    return made
-
-
-@pytest.fixture
-def mona(channel: Channel) -> User:
-    return member("mona", Role.MODERATOR, channel)
-
-
-@pytest.fixture
-def lena(channel: Channel) -> User:
-    return member("lena", Role.LEAD, channel)
-
-
-@pytest.fixture
 def purge(mona: User, channel: Channel) -> Purge:
     return preview_some(mona, 20, channel)
 
