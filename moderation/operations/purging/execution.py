@@ -140,7 +140,10 @@ def _send_rows(
 def _writetimes(step: Step, quarantined: Mapping[Step, QuarantinedStep] | None) -> Iterator[Sequence[tuple[int, int]]]:
     """Yield (message id, WRITETIME) of the quarantined rows; of another worker's step from the quarantine itself."""
     if quarantined is None:
-        yield from quarantined_writetimes(quarantine_key(step, require_stamp(step.read_stamp)))
+        # The copies include rows that were split off: they belong to another step, which may be cancelled or held.
+        own = frozenset(unpack_ids(step.ids))
+        for copied in quarantined_writetimes(quarantine_key(step, require_stamp(step.read_stamp))):
+            yield [(message_id, writetime) for message_id, writetime in copied if message_id in own]
         return
     rows = quarantined[step].writetimes
     for start in range(0, len(rows), ROWS_PER_CHECK):
