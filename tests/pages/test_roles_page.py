@@ -325,6 +325,25 @@ def test_nobody_gives_a_role_that_lasts_longer_than_their_own(tess: User, channe
     assert current(account) == [("admin", None, None)]
 
 
+def test_a_role_in_another_server_does_not_make_an_own_one_last_longer(
+    tess: User, channel: Channel, sign_in: SignIn
+) -> None:
+    account = make_user("tom", group=None)
+    tomorrow = timezone.now() + dt.timedelta(days=1)
+    other = Guild.objects.create(pk=channel.pk - 2, name=f"Quarry {secrets.token_hex(4)}")
+    give(account, Role.ADMIN, guild_id=other.pk)
+    RoleGrant.objects.create(account=account, role=Role.ADMIN, guild=channel.guild, until=tomorrow)
+    client = sign_in(account)
+    here = {"person": tess.username, "role": "lead", "server": server_of(channel)}
+    assert client.post("/roles/", here).status_code == 400
+    assert client.post("/roles/", {**here, "channels": str(channel.pk)}).status_code == 400
+    assert client.post("/roles/invite/", {**here, "people": f"nils-{secrets.token_hex(4)}"}).status_code == 400
+    assert current(tess) == []
+    assert client.post("/roles/", {**here, "until": timezone.now().date().isoformat()}).status_code == 302
+    assert client.post("/roles/", {**here, "server": other.name}).status_code == 302
+    assert current(tess) == [("lead", channel.guild_id, None), ("lead", other.pk, None)]
+
+
 @pytest.mark.parametrize(
     ("password", "again"), [("12345678", None), ("short", None), ("correct horse battery", "correct horse")]
 )

@@ -85,7 +85,7 @@ def give_roles(
         raise BadInput(_("You cannot give yourself a role. Ask another administrator."))
     for grant in grants:
         check_grant(grant, actor=actor)
-    _check_until(until, actor)
+    _check_until(grants, until, actor=actor)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=account.pk)
         given = [_give(account, grant, actor=actor, until=until) for grant in grants]
@@ -122,14 +122,20 @@ def take_role(grant_id: int, *, actor: User) -> RoleGrant:
     return row
 
 
-def _check_until(until: dt.datetime | None, actor: User) -> None:
-    """Raise `BadInput` if a role would last longer than any role by which the actor gives it."""
+def _check_until(grants: Sequence[Grant], until: dt.datetime | None, *, actor: User) -> None:
+    """Raise `BadInput` if a role would last longer than every role by which the actor gives it."""
     if actor.is_superuser:
         return
-    ends = RoleGrant.objects.filter(account=actor, role=Role.ADMIN).in_force().values_list("until", flat=True)
-    last = None if None in ends else max((end for end in ends if end is not None), default=None)
-    if last is not None and (until is None or until > last):
-        raise BadInput(_("Your own role ends before. Enter an end no later than yours."))
+    own = list(RoleGrant.objects.filter(account=actor, role=Role.ADMIN).in_force())
+    channels = [grant.channel_id for grant in grants if grant.channel_id is not None]
+    guilds = dict(Channel.objects.filter(pk__in=channels).order_by().values_list("pk", "guild_id"))
+    for grant in grants:
+        guild_id = None if grant.channel_id is None else guilds.get(grant.channel_id)
+        # One that does not reach there does not give it, however long it lasts.
+        ends = [row.until for row in own if may_give([row.grant], grant, guild_id=guild_id)]
+        last = max((end for end in ends if end is not None), default=timezone.now())
+        if None not in ends and (until is None or until > last):
+            raise BadInput(_("Your own role ends before. Enter an end no later than yours."))
 
 
 def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:
