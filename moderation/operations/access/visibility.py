@@ -8,6 +8,9 @@ accounts that may see every one of them, because its filter, its words and its r
 purge of all channels names none; before it is scanned it is its author's. Kept channels, and places of its moderator's
 roles, are left out of what an account is shown that cannot see them (`visible_part`). Of a purge that an account cannot
 see it is still shown what happened in its own channels: how many messages were deleted, when, and by whom.
+
+Its guilds are those of its channels when it was scanned. A channel may be in another one since, so what deletes or
+restores messages checks the channels as they are now, too (`require_over_matches`).
 """
 
 from __future__ import annotations
@@ -42,9 +45,11 @@ __all__ = [
     "hidden_purges",
     "may_in",
     "may_over",
+    "may_over_matches",
     "name_of",
     "purge_for",
     "require",
+    "require_over_matches",
     "visible_channels",
     "visible_purges",
 ]
@@ -112,6 +117,22 @@ def may_over(user: Actor, right: str, purge: Purge) -> bool:
     if right == VIEW_PURGES or scope_for(user, right).is_everything:
         return True
     return visible_purges(user, right).filter(pk=purge.pk).exists()
+
+
+def may_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Collection[int] = ()) -> bool:
+    """Return whether a user has a right now in each channel in which a purge matched. channel_ids: only in these."""
+    scope = scope_for(user, right)
+    if scope.is_everything:
+        return True
+    matched = purge.manifest_buckets.filter(channel_id__in=channel_ids) if channel_ids else purge.manifest_buckets
+    here = Channel.objects.filter(in_scope(scope, guild="guild_id", channel="pk"), pk=OuterRef("channel_id"))
+    return not matched.filter(~Exists(here.order_by())).exists()
+
+
+def require_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Collection[int] = ()) -> None:
+    """Raise `Forbidden` unless `may_over_matches`."""
+    if not may_over_matches(user, right, purge, channel_ids=channel_ids):
+        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
 
 
 def _is_within(scope: Scope, user: Actor) -> Q:

@@ -29,9 +29,11 @@ from moderation.operations.access.visibility import (
     ADD_PURGE,
     Actor,
     may_over,
+    may_over_matches,
     name_of,
     purge_for,
     require,
+    require_over_matches,
     visible_purges,
 )
 from moderation.operations.purging.lifecycle import lock_preview, queue_purge
@@ -89,7 +91,9 @@ def approve_purge(purge_id: int, approval_id: int, *, approver: User) -> Purge:
             raise BadInput(_("You cannot approve your own request. Ask another person to approve it."))
         if approval.decision == ApprovalDecision.APPROVED:
             return purge
-        if not requester.is_active or not may_over(requester, ADD_PURGE, purge):
+        require_over_matches(approver, APPROVE, purge)
+        is_allowed = may_over(requester, ADD_PURGE, purge) and may_over_matches(requester, ADD_PURGE, purge)
+        if not requester.is_active or not is_allowed:
             raise BadInput(_("%(name)s may not delete these messages any more.", name=name_of(requester)))
         _decide(approval, ApprovalDecision.APPROVED, approver)
         details = {"requested_by": requester.get_username(), "manifest_hash": bytes(approval.manifest_hash).hex()}

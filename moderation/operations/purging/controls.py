@@ -19,7 +19,7 @@ from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PURGE_MOVES, PurgeState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.in_parts import reopen_next_steps
 from moderation.operations.steps.totals import totals_of
@@ -142,6 +142,8 @@ def _change_state(
             return purge
         if to not in PURGE_MOVES.get(state, ()) or (only is not None and state != only):
             raise BadInput(_(refusal, state=STATE_LABELS[purge.state]))
+        if to == PurgeState.QUEUED:
+            require_over_matches(moderator, ADD_PURGE, purge)
         if to == PurgeState.QUEUED and _is_too_late(purge):
             raise BadInput(
                 ngettext_lazy(

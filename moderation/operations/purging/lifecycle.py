@@ -18,7 +18,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
 from moderation.operations.purging.closing import close_approval
 from moderation.operations.purging.limits import check_confirmation, check_open_previews
 from moderation.operations.selection.scope import (
@@ -87,9 +87,13 @@ def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash:
 
 
 def lock_preview(purge_id: int, *, moderator: User, manifest_hash: bytes) -> Purge:
-    """Lock a preview that can be confirmed, or that was: the caller looks at `confirmed_at`. Raises `BadInput`."""
+    """Lock a preview that can be confirmed, or that was: the caller looks at `confirmed_at`.
+
+    Raises `Forbidden`, `NotFound`, and `BadInput`.
+    """
     purge_for(moderator, purge_id, ADD_PURGE)
     purge = lock_purge(purge_id)
+    require_over_matches(moderator, ADD_PURGE, purge)
     if purge.manifest_hash is None or bytes(purge.manifest_hash) != manifest_hash:
         raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
     if purge.confirmed_at is not None:

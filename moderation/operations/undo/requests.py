@@ -28,7 +28,7 @@ from moderation.domain.states import (
 from moderation.models import Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
+from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
 from moderation.operations.holds import holds_covering, time_in_force
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.deleted_ids import is_any_deleted, largest_channels, sum_deleted
@@ -166,6 +166,7 @@ def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
     """
     require(moderator, ADD_PURGE)
     purge = purge_for(moderator, purge_id, ADD_PURGE)
+    require_over_matches(moderator, ADD_PURGE, purge, channel_ids=part.channel_ids)
     sources = _sources_of(purge, part)
     channel_ids, channel_count = largest_channels(sources, limit=CHANNELS_NAMED)
     is_complete = count_still_deleted(purge) == purge.manifest
@@ -189,6 +190,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
     with brief_transaction():
         purge_for(moderator, purge_id, ADD_PURGE)
         purge = lock_purge(purge_id)
+        require_over_matches(moderator, ADD_PURGE, purge, channel_ids=part.channel_ids)
         sources = _sources_of(purge, part)
         is_paused = purge.state == PurgeState.PAUSED
         if is_paused:
