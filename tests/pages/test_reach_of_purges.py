@@ -159,6 +159,18 @@ def test_a_purge_of_a_whole_guild_is_not_shown_to_a_moderator_of_one_channel(pai
     assert purge.pk not in {one.purge.pk for one in list_purges(cleo).purges}
 
 
+def test_a_moderator_of_one_channel_does_not_see_it_if_the_other_channel_is_gone_from_postgres(pair: Pair) -> None:
+    cleo = make_user("cleo", group=None)
+    give(cleo, Role.MODERATOR, channel_id=pair.here.pk)
+    purge = preview(pair.both, pair.selection)
+    own = preview(cleo, replace(pair.selection, channel_ids=(pair.here.pk,)))
+    assert [one.purge.pk for one in list_purges(cleo).purges] == [own.pk]
+    pair.there.delete()
+    assert [one.purge.pk for one in list_purges(cleo).purges] == [own.pk]
+    with pytest.raises(NotFound):
+        purge_for(cleo, purge.pk)
+
+
 def test_a_purge_of_all_channels_names_no_places_that_its_viewer_cannot_see(pair: Pair, lena: User) -> None:
     everywhere = replace(pair.selection, channel_ids=(), except_channel_ids=(pair.there.pk,))
     purge = preview(pair.both, everywhere)

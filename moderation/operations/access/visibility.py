@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, Value
 
 from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.roles import Scope
@@ -154,6 +154,8 @@ def _is_within(scope: Scope, user: Actor) -> Q:
             arg_joiner=" = ANY(",
             output_field=BooleanField(),
         )
-        outside = Channel.objects.filter(is_listed).exclude(in_scope(scope, guild="guild_id", channel="pk"))
-        found |= Q(~Exists(outside.order_by()), channel_ids__isnull=False)
+        here = Channel.objects.filter(is_listed).filter(in_scope(scope, guild="guild_id", channel="pk")).order_by()
+        # As many as are listed, so that a channel that is no longer in Postgres is in no scope.
+        number = here.annotate(one=Value(1)).values("one").annotate(number=Count("pk")).values("number")
+        found |= Q(channel_ids__len=Subquery(number))
     return found
