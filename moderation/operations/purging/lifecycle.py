@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
@@ -135,12 +135,21 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
 
 
 def expire_previews() -> int:
-    """Expire previews that were not confirmed within a day, and await no approval; return their number."""
+    """Expire previews that were not confirmed within a day, and await no approval; return their number.
+
+    Also those that were not scanned within a day, because each attempt fails: they count as open previews.
+    """
     awaiting = PurgeApproval.objects.undecided().filter(purge=OuterRef("pk"))
-    old = Purge.objects.filter(~Exists(awaiting), state=PurgeState.READY, ready_at__lt=ClockTimestamp() - PREVIEW_LIFE)
+    before = ClockTimestamp() - PREVIEW_LIFE
+    is_old = Q(state=PurgeState.READY, ready_at__lt=before) | Q(state=PurgeState.SCANNING, created_at__lt=before)
+    old = Purge.objects.filter(is_old, ~Exists(awaiting))
     with transaction.atomic():
         expired = list(old.select_for_update(skip_locked=True).order_by("id")[:MAX_EXPIRED_AT_ONCE])
-        Purge.objects.filter(pk__in=[purge.pk for purge in expired]).update(state=PurgeState.EXPIRED)
+        ids = [purge.pk for purge in expired]
+        Purge.objects.filter(pk__in=ids).update(
+            state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""
+        )
+        ScanPart.objects.filter(purge_id__in=ids).delete()
         for purge in expired:
             record_action("preview_expired", actor=None, purge=purge)
     return len(expired)

@@ -8,7 +8,8 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepState
-from moderation.models import AuditEntry, Purge
+from moderation.models import AuditEntry, Purge, ScanPart
+from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.controls import cancel_purge
 from moderation.operations.purging.lifecycle import confirm_purge, draft_purge, expire_previews
 from moderation.operations.purging.worker import run_purge
@@ -50,6 +51,23 @@ def test_an_old_preview_cannot_be_confirmed_and_expires(mona: User) -> None:
     assert expire_previews() >= 1
     purge.refresh_from_db()
     assert purge.state == PurgeState.EXPIRED
+
+
+def test_a_preview_that_could_not_be_scanned_within_a_day_expires_and_is_open_no_more(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(20))
+    purge = draft_purge(moderator=mona, selection=everything(channel))
+    ScanPart.objects.create(purge=purge, channel_id=channel.pk, bucket=1, buckets=[], is_split=False)
+    expire_previews()
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.SCANNING
+    Purge.objects.filter(id=purge.id).update(created_at=timezone.now() - dt.timedelta(hours=25))
+    assert expire_previews() >= 1
+    scan_purge(purge.pk)
+    purge.refresh_from_db()
+    assert (purge.state, purge.manifest) == (PurgeState.EXPIRED, 0)
+    assert not purge.scan_parts.exists()
+    assert AuditEntry.objects.filter(purge=purge, action="preview_expired", actor=None).count() == 1
 
 
 def test_staff_without_the_right_can_neither_draft_nor_confirm(mona: User, otto: User, tess: User) -> None:
