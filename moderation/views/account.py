@@ -71,12 +71,17 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 @require_POST
 @sensitive_post_parameters("code")
 def second_factor_remove(request: HttpRequest) -> HttpResponse:
-    """Remove the second factor; needs a code."""
+    """Remove the second factor; needs a code. All other sessions of the account end."""
     own = actor_of(request)
     if not may_attempt(request, own):
         return too_many_attempts(request)
     try:
-        remove_second_factor(own, code=request.POST.get("code", ""), address=client_address(request))
+        remove_second_factor(
+            own,
+            code=request.POST.get("code", ""),
+            address=client_address(request),
+            current_key=request.session.session_key,
+        )
     except BadInput as error:
         count_failure(request, own)
         return _show(request, remove_error=error.text)

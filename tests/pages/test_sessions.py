@@ -20,7 +20,7 @@ from moderation.models import AuditEntry, StaffSession
 from moderation.operations.access.roles import give_roles, take_role
 from moderation.operations.access.sessions import SECOND_FACTOR, delete_expired_sessions
 from tests.conftest import make_user
-from tests.pages.second_factors import PASSWORD, set_password, set_up
+from tests.pages.second_factors import PASSWORD, code_of, pass_password, set_password, set_up
 
 SignIn = Callable[[User], Client]
 
@@ -202,6 +202,22 @@ def test_resetting_a_second_factor_ends_the_sessions(account: User, ada: User, s
     set_up(account)
     sign_in(ada).post(f"/account/{account.pk}/reset-second-factor/")
     assert not is_signed_in(client)
+
+
+def test_turning_off_a_second_factor_ends_the_others_which_a_role_may_enforce_it_for_again(
+    account: User, ada: User, settings: Settings
+) -> None:
+    set_up(account)
+    clients = [pass_password(account), pass_password(account)]
+    for client in clients:
+        client.post("/sign-in/code/", {"code": code_of(account)})
+        assert client.session[SECOND_FACTOR] is True
+    response = clients[0].post("/account/second-factor/remove/", {"code": code_of(account)})
+    assert response["Location"] == "/account/"
+    assert [is_signed_in(client) for client in clients] == [True, False]
+    settings.SECOND_FACTOR_ROLES = ["lead"]
+    give_roles(account, [Grant(Role.LEAD)], actor=ada)
+    assert not is_signed_in(clients[0])
 
 
 def test_a_use_is_noted_once_a_minute(account: User) -> None:

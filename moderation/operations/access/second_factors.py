@@ -25,7 +25,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.rights import grants_of, require
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.sessions import end_all_sessions
+from moderation.operations.access.sessions import end_all_sessions, end_other_sessions
 
 CHANGE_ACCOUNTS = "auth.change_user"
 """Change staff accounts: their names, and whether they are active."""
@@ -130,14 +130,19 @@ def make_recovery_codes(account: User, *, code: str, address: str | None) -> lis
         return _replace_recovery_codes(account)
 
 
-def remove_second_factor(account: User, *, code: str, address: str | None) -> None:
-    """Remove it. Raises `BadInput` if the code is wrong, and `Forbidden` if a group of the account enforces it."""
+def remove_second_factor(account: User, *, code: str, address: str | None, current_key: str | None) -> None:
+    """Remove it. Other sessions than the current one end. Raises `BadInput` if the code is wrong.
+
+    Raises `Forbidden` if a group of the account enforces it.
+    """
     if must_have_second_factor(account):
         raise Forbidden(_("Your group requires a second factor. An administrator can reset it."))
     _require_code(account, code, address=address)
     with transaction.atomic():
         _delete_devices(account)
         record_action("second_factor_removed", actor=account, details={"address": address})
+        # They are marked as having passed it, and would be also if a role enforces one again.
+        end_other_sessions(account, current_key=current_key)
 
 
 @transaction.atomic
