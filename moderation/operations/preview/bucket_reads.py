@@ -44,7 +44,7 @@ PLAN_SECONDS = 0.5
 """Buckets are planned and stored after this many rows, or after this long, so that the first counts appear at once."""
 
 RENEW_SECONDS = 10.0
-"""Interval of lease renewals while one bucket is read: millions of messages take a minute."""
+"""Interval of lease renewals while one bucket is read, or what is ahead is listed: both may take a minute."""
 
 Pick = Callable[[Sequence[Row]], list[Row]]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
+from typing import TypeVar
 
 from django.db import connection
 from django.db.models import Max, Sum
@@ -24,6 +25,7 @@ from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.functions import ClockTimestamp
+from chatstore.operations.coordination.leases import renewed
 from moderation.domain.packing import hash_bucket
 from moderation.domain.planner import RECENT_MS
 from moderation.domain.selection import Selection
@@ -31,7 +33,7 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.access.visibility import NO_GUILD
-from moderation.operations.preview.bucket_reads import Pick, ScannedBucket, scan_buckets
+from moderation.operations.preview.bucket_reads import RENEW_SECONDS, Pick, ScannedBucket, scan_buckets
 from moderation.operations.preview.manifest_summary import compute_summary, store_summary
 from moderation.operations.preview.scan_parts import (
     PARTS_AHEAD,
@@ -55,6 +57,8 @@ FIRST_BUCKETS = 16
 
 OTHERS_CHECKED_SECONDS = 0.25
 """Interval at which a command checks whether the workers that share its scan have ended it."""
+
+ItemT = TypeVar("ItemT")
 
 
 def scan_purge(
@@ -115,7 +119,7 @@ class _ScanWorker:
         """Scan what is ahead or list it in parts; if there is nothing, freeze the manifest unless parts are left."""
         if not self._read_position(claim):
             return False
-        parts = list(islice(self._ahead, PARTS_AHEAD))
+        parts = _take(claim, self._ahead, PARTS_AHEAD)
         if len(parts) > 1:
             claim.list_parts(parts)
             self._ahead_after = _key_of(parts[-1].buckets[-1])
@@ -142,7 +146,7 @@ class _ScanWorker:
             self._ahead_after = position
             self._ahead = split_scope(buckets, split=position[0] if is_shared(self._purge_id) else None)
             return True
-        first = list(islice(buckets, FIRST_BUCKETS))
+        first = _take(claim, buckets, FIRST_BUCKETS)
         self._ahead = split_scope(buckets)
         return not first or self._scan_here(claim, first)
 
@@ -159,6 +163,21 @@ class _ScanWorker:
                 claim.release()
                 return False
         return True
+
+
+def _take(claim: Claim, ahead: Iterator[ItemT], number: int) -> list[ItemT]:
+    """Return the next ones of what is ahead, with the claim renewed meanwhile.
+
+    To find them, the ledgers of a hundred thousand channels may have to be read.
+    """
+
+    def renew() -> None:
+        # What is stored next raises it.
+        with suppress(ScanLost):
+            claim.renew()
+
+    with renewed(renew, every_seconds=RENEW_SECONDS):
+        return list(islice(ahead, number))
 
 
 def _key_of(bucket: BucketInScope) -> BucketKey:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,7 +25,7 @@ from moderation.operations.preview import bucket_reads, scan, scan_parts
 from moderation.operations.preview.manifest_summary import Summary, compute_summary, summary_of
 from moderation.operations.preview.samples import newest_matches
 from moderation.operations.preview.scan import scan_purge, scan_to_end
-from moderation.operations.preview.scan_parts import claim_part
+from moderation.operations.preview.scan_parts import claim_ahead, claim_part
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.scheduling import can_scan_be_joined, due_scans
 from moderation.operations.purging.wait_reasons import wait_of
@@ -306,6 +306,29 @@ def test_a_scan_is_joined_while_a_part_is_free_and_due_when_no_worker_is_left(mo
     assert part is None
     purge.refresh_from_db()
     assert wait_of(mona, purge) is None
+
+
+def test_a_worker_keeps_its_claim_while_it_lists_what_is_ahead(
+    mona: User, selection: Selection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purge = draft(mona, selection)
+    buckets_in_scope = scan.buckets_in_scope
+    claimed_by_others: list[bool] = []
+
+    def read_many_ledgers(*args: object, **named: object) -> Iterator[object]:
+        for bucket in buckets_in_scope(*args, **named):  # type: ignore[arg-type]
+            # As if it had taken a minute to find the next one.
+            Purge.objects.filter(pk=purge.pk).update(scan_lease_until=EXPIRED)
+            wait_until(lambda: purge.pk not in due_scans())
+            claimed_by_others.append(claim_ahead(purge.pk, uuid.uuid4()))
+            yield bucket
+
+    monkeypatch.setattr(scan, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(scan, "buckets_in_scope", read_many_ledgers)
+    scan_purge(purge.pk)
+    assert len(claimed_by_others) == 1 + 7 + 2 + 3 + 1 + 5
+    assert not any(claimed_by_others)
+    assert_frozen_once(purge, mona, selection)
 
 
 def test_a_command_waits_for_the_workers_that_share_its_scan(mona: User, selection: Selection) -> None:
