@@ -20,6 +20,9 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 MAX_CANDIDATES = 5
 
+LAST_YEAR = dt.MAXYEAR - 1
+"""Last year in which a role can end. A later time may not exist in the time zone of who views it."""
+
 
 def parse_grants(role: str, *, guild: str, channels: str, user: User) -> list[Grant]:
     """Return the roles to give: one for each channel, else one for the guild, else one for the whole installation.
@@ -46,11 +49,17 @@ def parse_until(text: str, *, now: dt.datetime) -> dt.datetime | None:
     try:
         if _DAY.fullmatch(text):
             day = dt.date.fromisoformat(text) + dt.timedelta(days=1)
-            return dt.datetime.combine(day, dt.time(), now.tzinfo)
+            return _check_year(dt.datetime.combine(day, dt.time(), now.tzinfo))
         time = dt.datetime.fromisoformat(text)
-        return (time if time.tzinfo is not None else time.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
+        return _check_year(time if time.tzinfo is not None else time.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise BadInput(_("“%(text)s” is not a valid day. Use a format like 2027-03-31.", text=text[:40])) from None
+
+
+def _check_year(time: dt.datetime) -> dt.datetime:
+    if time.year > LAST_YEAR:
+        raise ValueError(time)
+    return time
 
 
 def _find_guild(name: str, user: User) -> int:
