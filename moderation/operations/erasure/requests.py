@@ -26,7 +26,7 @@ from moderation.models import Erasure, Purge, Undo
 from moderation.models.limits import REQUEST_LIFETIME
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import Actor, purge_for, require, visible_purges
+from moderation.operations.access.visibility import Actor, may_over, name_of, purge_for, require, visible_purges
 from moderation.operations.holds import block_new_holds, hold_over_purge
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -62,8 +62,8 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
 def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasure:
     """Approve a request: → *erasing*. Idempotent. The caller enqueues the work after the commit.
 
-    Raises `Forbidden`, `NotFound`; `BadInput` for the requester, for a request that was decided or has expired, and
-    as `request_erasure`.
+    Raises `Forbidden`, `NotFound`; `BadInput` for the requester, for a request that was decided or has expired, if the
+    requester may not erase there any more, and as `request_erasure`.
     """
     require(moderator, ERASE)
     also_kept = _count_also_kept(purge_for(moderator, purge_id, ERASE))
@@ -75,6 +75,10 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
         if erasure.decision == ErasureDecision.APPROVED:
             return erasure
         _check_open(purge, erasure)
+        requester = erasure.requested_by
+        if not requester.is_active or not may_over(requester, ERASE, purge):
+            # Otherwise one person alone would have decided.
+            raise BadInput(_("%(name)s may not erase these copies any more.", name=name_of(requester)))
         check_erasable(purge)
         _decide(erasure, ErasureDecision.APPROVED, moderator, previous_state=purge.state, also_kept=also_kept)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.ERASING, wait_reason="", wait_until=None)

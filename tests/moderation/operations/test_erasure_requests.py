@@ -10,7 +10,9 @@ from django.db.models import F
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
-from chatstore.models import Channel
+from chatstore.domain.roles import Role
+from chatstore.models import Channel, RoleGrant
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.states import ErasureDecision, PurgeState
 from moderation.models import AuditEntry, Erasure, Purge, Step
@@ -54,6 +56,22 @@ def test_an_erasure_needs_two_people(lena: User, ada: User, purge: Purge, channe
     assert state_of(purge) == PurgeState.ERASING
     assert approve_erasure(purge.pk, request.pk, moderator=ada).decided_by == ada
     assert AuditEntry.objects.filter(purge=purge, action="erase_approved").count() == 1
+
+
+@pytest.mark.parametrize("end", ["role", "account"])
+def test_the_request_of_a_person_who_may_not_erase_any_more_cannot_be_approved(
+    lena: User, ada: User, purge: Purge, end: str
+) -> None:
+    request = request_erasure(purge.pk, moderator=lena, reason="request 71")
+    if end == "role":
+        RoleGrant.objects.filter(account=lena, role=Role.LEAD).update(taken_at=ClockTimestamp())
+    else:
+        User.objects.filter(pk=lena.pk).update(is_active=False)
+    with pytest.raises(BadInput, match="may not erase these copies any more"):
+        approve_erasure(purge.pk, request.pk, moderator=ada)
+    assert state_of(purge) == PurgeState.DONE
+    reject_erasure(purge.pk, request.pk, moderator=ada)
+    assert request_and_approve(purge, make_user("lea", group="leads"), ada).decision == ErasureDecision.APPROVED
 
 
 @pytest.mark.parametrize("who", ["moderators", "operators", None])
