@@ -19,6 +19,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
+from moderation.domain.selection import MAX_SELECTED_MESSAGES
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
@@ -216,6 +217,15 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
 
 def _sources_of(purge: Purge, part: UndoPart) -> QuerySet[Step]:
     """Return the steps whose messages an undo restores; raise `BadInput` if it is not possible or there are none."""
+    if len(part.message_ids) > MAX_SELECTED_MESSAGES:
+        # Each is searched for, also in the transaction that locks the purge.
+        raise BadInput(
+            ngettext_lazy(
+                "Select at most %(count)s message to restore, or restore an author, a channel or the whole purge.",
+                "Select at most %(count)s messages to restore, or restore an author, a channel or the whole purge.",
+                MAX_SELECTED_MESSAGES,
+            )
+        )
     has_expired = purge.state == PurgeState.UNDO_EXPIRED
     if purge.state not in CAN_BE_UNDONE and not has_expired:
         raise BadInput(

@@ -13,12 +13,13 @@ from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages
 from chatstore.store.reading import reader
+from moderation.domain.selection import MAX_SELECTED_MESSAGES
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge
 from moderation.operations.steps.deleted_ids import deleted_ids
 from moderation.operations.steps.totals import totals_of
-from moderation.operations.undo.requests import UndoPart, UndoTotals, request_undo, undo_totals_of
+from moderation.operations.undo.requests import UndoPart, UndoTotals, offer_undo, request_undo, undo_totals_of
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
@@ -150,6 +151,19 @@ def test_only_selected_messages_can_be_restored(mona: User, channel: Channel) ->
     purge = purge_now(mona, everything(channel))
     undo_now(mona, purge, UndoPart(message_ids=(ids[3], ids[5])))
     assert ids_of(channel, bucket_of(ids[0])) == [ids[3], ids[5]]
+
+
+def test_as_many_messages_can_be_selected_as_for_a_purge(mona: User, channel: Channel) -> None:
+    ids = old_ids(MAX_SELECTED_MESSAGES + 1)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    too_many = UndoPart(message_ids=tuple(ids))
+    with pytest.raises(BadInput, match="Select at most 1,000 messages to restore"):
+        offer_undo(purge.pk, moderator=mona, part=too_many)
+    with pytest.raises(BadInput, match="Select at most 1,000 messages to restore"):
+        request_undo(purge.pk, moderator=mona, part=too_many, reason="Appeal accepted")
+    undo_now(mona, purge, UndoPart(message_ids=tuple(ids[1:])))
+    assert ids_of(channel, bucket_of(ids[0])) == ids[1:]
 
 
 @pytest.mark.slow
