@@ -24,6 +24,7 @@ from chatstore.store import authors, ledger, messages, scans
 from moderation.domain.filters import Row
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
+from moderation.operations.lookup.author_places import first_places
 from moderation.operations.preview.scan import bots_of
 
 SECONDS = 0.3
@@ -33,9 +34,6 @@ MATCHES_SHOWN = 5
 
 MAX_CHANNELS = 20
 """Channels that are searched of a selection without authors; a whole guild may have thousands."""
-
-MAX_ENTRIES = 10_000
-"""Entries of the index of authors that are looked at: those of other channels than the chosen ones are skipped."""
 
 MAX_PLACES = 500
 """Buckets of authors that are searched."""
@@ -126,7 +124,7 @@ def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
     return end if end < timezone.now() else None
 
 
-def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel], list[BucketKey], bool]:
+def _list_places(user: Actor, selection: Selection) -> tuple[Mapping[int, Channel], list[BucketKey], bool]:
     """Return the channels, their buckets with the newest first, and whether these are all that may have matches."""
     scope = visible_channels(user, ADD_PURGE).exclude(pk__in=selection.except_channel_ids)
     if selection.channel_ids:
@@ -136,10 +134,9 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
     first, last = bucket_of(selection.first_id), bucket_of(selection.last_id)
     if selection.author_ids is not None and settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         index = authors.buckets_of_authors(selection.author_ids, first=first, last=last)
-        rows, is_whole = _first_of(index, frozenset(selection.channel_ids))
-        channels = scope.in_bulk({channel_id for _, channel_id in rows})
-        keys = {(channel_id, bucket) for bucket, channel_id in rows if channel_id in channels}
-        return channels, _newest_first(keys), is_whole
+        found = first_places(index, scope, limit=MAX_PLACES, chosen=frozenset(selection.channel_ids))
+        keys = {(channel_id, bucket) for bucket, channel_id in found.entries}
+        return found.channels, _newest_first(keys), found.is_whole
     some = list(scope.order_by("-pk")[: MAX_CHANNELS + 1])
     channels = {channel.pk: channel for channel in some[:MAX_CHANNELS]}
     keys = {
@@ -149,17 +146,6 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
         if live.clip(selection.first_id, selection.last_id) is not None
     }
     return channels, _newest_first(keys), len(some) <= MAX_CHANNELS
-
-
-def _first_of(index: Iterator[tuple[int, int]], channel_ids: frozenset[int]) -> tuple[list[tuple[int, int]], bool]:
-    """Return the first entries (bucket, channel id) in some channels, or in any, and whether these are all."""
-    found = []
-    for looked, entry in enumerate(index, start=1):
-        if not channel_ids or entry[1] in channel_ids:
-            found.append(entry)
-        if len(found) == MAX_PLACES or looked == MAX_ENTRIES:
-            return found, False
-    return found, True
 
 
 def _newest_first(keys: set[BucketKey]) -> list[BucketKey]:
