@@ -1,6 +1,7 @@
 """First matches of a selection while it is being typed: the newest buckets of its scope, until a deadline.
 
-Nothing is stored. The preview that follows scans everything.
+What is being read at the deadline still counts, so that a busy machine finds something too. Nothing is stored. The
+preview that follows scans everything.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from moderation.operations.lookup.author_places import first_places
 from moderation.operations.preview.scan import bots_of
 
 SECONDS = 0.3
-"""Time for reading: the form asks again whenever it was changed."""
+"""Time in which reads begin: the form asks again whenever it was changed."""
 
 MATCHES_SHOWN = 5
 
@@ -39,7 +40,9 @@ MAX_PLACES = 500
 """Buckets of authors that are searched."""
 
 PAGE_ROWS = 500
+
 READS_AHEAD = 6
+"""Buckets whose first pages are read at the same time; those of the newest ones are always read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def count_by_author(user: Actor, selection: Selection) -> AuthorCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where the deadline ended the search. oldest: the last row that was read in the bucket; None: none was."""
+    """Where the search is not complete first. oldest: the last row that was read in the bucket; None: none was."""
 
     bucket: int
     oldest: int | None
@@ -104,16 +107,17 @@ def _search(
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
     pick = selection.matcher(bots=bots_of(selection))
     found: list[tuple[int, int, int]] = []
-    for channel_id, bucket, pages in _open_each(selection, places):
-        oldest = None
-        if time.monotonic() > end:
-            return found, _Stop(bucket, None)
+    stop, searched = None, 0
+    for channel_id, bucket, pages in _open_each(selection, places, end=end):
+        searched += 1
         for rows in pages:
             found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in pick(rows)]
-            oldest = rows[-1][MESSAGE_ID] if rows else oldest
             if time.monotonic() > end and len(rows) == PAGE_ROWS:
-                return found, _Stop(bucket, oldest)
-    return found, None
+                stop = stop or _Stop(bucket, rows[-1][MESSAGE_ID])
+                break
+    if stop is None and searched < len(places):
+        stop = _Stop(places[searched][1], None)
+    return found, stop
 
 
 def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
@@ -152,8 +156,13 @@ def _newest_first(keys: set[BucketKey]) -> list[BucketKey]:
     return sorted(keys, key=lambda key: (-key[1], key[0]))
 
 
-def _open_each(selection: Selection, places: Sequence[BucketKey]) -> Iterator[tuple[int, int, Iterator[list[Row]]]]:
-    """Yield (channel id, bucket, pages newest first), with several first pages in flight."""
+def _open_each(
+    selection: Selection, places: Sequence[BucketKey], *, end: float
+) -> Iterator[tuple[int, int, Iterator[list[Row]]]]:
+    """Yield (channel id, bucket, pages newest first), with several first pages in flight. end: no more are requested.
+
+    Each page in flight is bounded by the time-out of its statement.
+    """
     opened = (
         (
             channel_id,
@@ -172,7 +181,8 @@ def _open_each(selection: Selection, places: Sequence[BucketKey]) -> Iterator[tu
     ahead = deque(islice(opened, READS_AHEAD))
     while ahead:
         yield ahead.popleft()
-        ahead.extend(islice(opened, 1))
+        if time.monotonic() <= end:
+            ahead.extend(islice(opened, 1))
 
 
 def _read(found: Sequence[tuple[int, int]]) -> list[Message]:
