@@ -529,10 +529,14 @@ AUDIT_ANCHOR_PATH = environment.read_text("AUDIT_ANCHOR_PATH", "")
 AUDIT_RETENTION_DAYS = environment.read_int("AUDIT_RETENTION_DAYS", default=0, minimum=0)
 AUDIT_ARCHIVE_DIR = environment.read_text("AUDIT_ARCHIVE_DIR", "")
 AUDIT_ARCHIVE_KEY = environment.read_secret("AUDIT_ARCHIVE_KEY")
+# Keys that signed older archives, one a line: they verify these still.
+AUDIT_ARCHIVE_KEY_FALLBACKS = environment.read_secret("AUDIT_ARCHIVE_KEY_FALLBACKS").splitlines()
 if AUDIT_RETENTION_DAYS and not (AUDIT_ARCHIVE_DIR and len(AUDIT_ARCHIVE_KEY) >= 32):
     raise ImproperlyConfigured(
         "AUDIT_RETENTION_DAYS needs AUDIT_ARCHIVE_DIR and an AUDIT_ARCHIVE_KEY of at least 32 characters."
     )
+if any(len(key) < 32 for key in AUDIT_ARCHIVE_KEY_FALLBACKS):
+    raise ImproperlyConfigured("AUDIT_ARCHIVE_KEY_FALLBACKS must have keys of at least 32 characters, one a line.")
 if 0 < AUDIT_RETENTION_DAYS < 90:
     raise ImproperlyConfigured("AUDIT_RETENTION_DAYS must be at least 90: purges of the last weeks refer to entries.")
 # Token that a scraper of /metrics sends as "Authorization: Bearer …"; without it only operators have access.

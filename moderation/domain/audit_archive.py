@@ -9,7 +9,8 @@ Format 1, one JSON object a line, in ASCII with sorted keys and without spaces:
 3. The trailer: `last` (the last position), `entries`, `hash` (of the last link), `key` (which key signed it) and
    `signature`: the HMAC-SHA256 over all lines before it, with their ends, and the trailer without `signature`.
 
-The same links and key make the same bytes. A file that was cut off has no trailer.
+Keys are rotated: a file is verified with the one among several keys that its trailer names. The same links and key make
+the same bytes. A file that was cut off has no trailer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FORMAT, VERSION = "chatstore audit archive", 1
 
 
 class WrongArchive(ValueError):
-    """The file is not a whole archive, was changed, or was signed with another key."""
+    """The file is not a whole archive, was changed, or was signed with a key that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,16 @@ class ArchivedLink:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRange:
-    """Verified content of an archive: positions from `first` to `last`, the hash before them and the last one."""
+    """Verified content of an archive: positions from `first` to `last`, the hash before them and the last one.
+
+    key: name of the key that signed it.
+    """
 
     first: int
     last: int
     previous: bytes
     hash: bytes
+    key: str
 
 
 def write_archive(links: Iterable[ArchivedLink], *, previous: bytes, key: bytes) -> Iterator[bytes]:
@@ -73,14 +78,19 @@ def write_archive(links: Iterable[ArchivedLink], *, previous: bytes, key: bytes)
 
 
 def read_archive(
-    lines: Iterable[bytes], *, key: bytes, on_link: Callable[[int, bytes], None] = lambda _position, _hash: None
+    lines: Iterable[bytes],
+    *,
+    keys: Iterable[bytes],
+    on_link: Callable[[int, bytes], None] = lambda _position, _hash: None,
 ) -> ArchivedRange:
     """Verify an archive and return what it contains. on_link: called with each position and its hash.
+
+    keys: those that may have signed it.
 
     Checks the signature, and computes the hash of every link. Raises `WrongArchive`.
     """
     try:
-        return _read(iter(lines), key, on_link)
+        return _read(iter(lines), keys, on_link)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, WrongArchive):
             raise
@@ -92,27 +102,33 @@ def name_of_key(key: bytes) -> str:
     return hmac.new(key, b"chatstore audit archive key", hashlib.sha256).hexdigest()[:16]
 
 
-def _read(lines: Iterator[bytes], key: bytes, on_link: Callable[[int, bytes], None]) -> ArchivedRange:
-    signature = hmac.new(key, digestmod=hashlib.sha256)
+def _read(lines: Iterator[bytes], keys: Iterable[bytes], on_link: Callable[[int, bytes], None]) -> ArchivedRange:
+    # Only the last line names the key.
+    signatures = {name_of_key(key): hmac.new(key, digestmod=hashlib.sha256) for key in keys}
     line = next(lines, b"")
     header = json.loads(line or b"{}")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
         raise WrongArchive("it is not an archive of the audit log, or of another version")
-    signature.update(line)
+    _update(signatures, line)
     first = position = int(header["first"])
     before = previous = bytes.fromhex(header["previous"])
     for line in lines:
         value = json.loads(line)
         if "entry" not in value:
-            _check_trailer(value, signature, key, entries=position - first, last=position - 1, last_hash=previous)
+            _check_trailer(value, signatures, entries=position - first, last=position - 1, last_hash=previous)
             if next(lines, None) is not None:
                 raise WrongArchive("something follows its signature")
-            return ArchivedRange(first, position - 1, before, previous)
-        signature.update(line)
+            return ArchivedRange(first, position - 1, before, previous, value["key"])
+        _update(signatures, line)
         previous = _check_link(value, position, previous)
         on_link(position, previous)
         position += 1
     raise WrongArchive("it is incomplete: it has no signature")
+
+
+def _update(signatures: Mapping[str, hmac.HMAC], line: bytes) -> None:
+    for signature in signatures.values():
+        signature.update(line)
 
 
 def _check_link(value: Mapping[str, Any], position: int, previous: bytes) -> bytes:
@@ -128,11 +144,12 @@ def _check_link(value: Mapping[str, Any], position: int, previous: bytes) -> byt
 
 
 def _check_trailer(
-    trailer: Mapping[str, Any], signature: hmac.HMAC, key: bytes, *, entries: int, last: int, last_hash: bytes
+    trailer: Mapping[str, Any], signatures: Mapping[str, hmac.HMAC], *, entries: int, last: int, last_hash: bytes
 ) -> None:
     signed = {name: value for name, value in trailer.items() if name != "signature"}
-    if signed["key"] != name_of_key(key):
-        raise WrongArchive(f"it was signed with another key ({signed['key']})")
+    signature = signatures.get(signed["key"])
+    if signature is None:
+        raise WrongArchive(f"it was signed with another key, {signed['key']}; known are {', '.join(signatures)}")
     signature.update(_as_line(signed))
     if not hmac.compare_digest(signature.hexdigest(), str(trailer["signature"])):
         raise WrongArchive("its signature is wrong")

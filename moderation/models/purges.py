@@ -49,6 +49,7 @@ class Purge(models.Model):
     guild_ids, channel_ids: whose right decides who may see it, see `moderation.operations.access.visibility`. The
     guilds, 0 for none, that the selection names and in which it matched, and the channels if they are few and it does
     not name a guild. None: not known before it was scanned.
+    manifest_guild_ids: the guilds, 0 for none, of the messages in its manifest. None: those of `guild_ids`.
     wakeup_expires_at: set when workers were notified and none has started yet; until then no further wake-up task is
     enqueued, and the purge waits for its turn.
     turn_at: the beginning of its last turn.
@@ -80,6 +81,7 @@ class Purge(models.Model):
     guild_id = models.BigIntegerField(db_default=0, default=0)
     guild_ids = ArrayField(models.BigIntegerField(), null=True)
     channel_ids = ArrayField(models.BigIntegerField(), null=True)
+    manifest_guild_ids = ArrayField(models.BigIntegerField(), null=True)
     wakeup_expires_at = models.DateTimeField(null=True)
     turn_at = models.DateTimeField(null=True)
     scan_token = models.UUIDField(null=True)
@@ -119,6 +121,11 @@ class Purge(models.Model):
 
     def __str__(self) -> str:
         return f"purge {self.id}"
+
+    @property
+    def limited_in(self) -> list[int] | None:
+        """Guilds whose limits count: those in which it deletes messages. None: it may be any."""
+        return self.guild_ids if self.manifest_guild_ids is None else self.manifest_guild_ids
 
     @property
     def scanned_to(self) -> BucketKey | None:

@@ -14,11 +14,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, ExpressionWrapper, OuterRef, Q, QuerySet, TextField
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import Cast
+from django.db.models import Q, QuerySet
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
@@ -52,7 +49,7 @@ RENEWAL_JOB = "expire"
 
 MAX_LISTED_HOLDS = 200
 
-_MANIFEST = ManifestBucket._meta.db_table
+_MANIFEST, _HOLDS = ManifestBucket._meta.db_table, Hold._meta.db_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +232,14 @@ def block_new_holds() -> None:
 
 def hold_over_purge(purge: Purge) -> Hold | None:
     """Return a hold in force that covers some of a purge's messages, or None."""
-    return next(iter(_holds_covering(purge, _in_force())), None)
+    return next(iter(_holds_by_purge([purge], since=None).get(purge.pk, ())), None)
 
 
 def times_held(since: Mapping[Purge, dt.datetime]) -> dict[int, dt.timedelta]:
     """Return the time since then during which holds covered some of each purge's messages, by purge id."""
     if not since:
         return {}
-    found = _holds_by_purge(list(since), holds_in_force_since(min(since.values())))
+    found = _holds_by_purge(list(since), since=min(since.values()))
     now = postgres_now() if found else None
     held = {}
     for purge, time in since.items():
@@ -282,7 +279,7 @@ def _coverage(here: Collection[_HoldKey]) -> HoldCoverage:
 
 def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     """Return the holds that have covered some of the purge's messages at any time since the given one."""
-    return _holds_covering(purge, holds_in_force_since(since))
+    return _holds_by_purge([purge], since=since).get(purge.pk, [])
 
 
 def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
@@ -290,53 +287,66 @@ def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
     return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=time))
 
 
-def _holds_covering(purge: Purge, holds: QuerySet[Hold]) -> list[Hold]:
-    return _holds_by_purge([purge], holds).get(purge.pk, [])
+def _holds_by_purge(purges: Sequence[Purge], *, since: dt.datetime | None) -> dict[int, list[Hold]]:
+    """Return the holds that cover some of each purge's messages, the newest first, by purge id.
 
-
-def _holds_by_purge(purges: Sequence[Purge], holds: QuerySet[Hold]) -> dict[int, list[Hold]]:
-    """Return which of the holds cover some of each purge's messages, by purge id: as many queries for many as for one.
-
-    Only purges whose summary does not list every author need another query each.
+    since: those that were in force at any time since then; None: those in force. As many statements for many purges as
+    for one.
     """
-    found: defaultdict[int, list[Hold]] = defaultdict(list)
     by_id = {purge.pk: purge for purge in purges}
     listed = authors_by_purge(by_id)
-    named = list(holds.filter(channel_id=None, author_id__in=set().union(*listed.values()))) if listed else []
-    for purge_id, authors in listed.items():
-        found[purge_id] += [hold for hold in named if hold.author_id in authors]
-    for purge_id in by_id.keys() - listed.keys():
-        found[purge_id] += holds.filter(channel_id=None, author_id__in=_authors_in(purge_id))
-    manifest = ManifestBucket.objects.filter(purge_id__in=by_id).order_by()
-    in_channel = holds.filter(channel_id__in=manifest.values("channel_id"))
-    there = manifest.filter(channel_id=OuterRef("channel_id"))
-    wrote_there = there.alias(author=ExpressionWrapper(OuterRef("author_id"), BigIntegerField())).filter(
-        Q(author=None) | Q(authors__has_key=Cast(OuterRef("author_id"), TextField()))
-    )
-    for hold in in_channel.filter(message_id=None).annotate(purge_ids=_purge_ids(wrote_there)):
-        for purge_id in hold.purge_ids:
+    pairs = _holds_of_authors(listed, since)
+    if unlisted := [purge_id for purge_id in by_id if purge_id not in listed]:
+        pairs |= _covering_pairs(_HOLDS_OF_MANIFEST_AUTHORS, [unlisted], since)
+    pairs |= _covering_pairs(_HOLDS_IN_CHANNELS, [list(by_id)], since)
+    holds = Hold.objects.in_bulk({hold_id for _, hold_id in pairs}) if pairs else {}
+    found: defaultdict[int, list[Hold]] = defaultdict(list)
+    for purge_id, hold_id in sorted(pairs, reverse=True):
+        hold = holds[hold_id]
+        if hold.message_id is None or _covers_message(hold, by_id[purge_id]):
             found[purge_id].append(hold)
-    # Previews of older versions have no first and last id.
-    has_range = Q(first_id__lte=OuterRef("message_id"), last_id__gte=OuterRef("message_id"))
-    around = there.filter(has_range | Q(first_id=None))
-    for hold in in_channel.filter(message_id__isnull=False).annotate(purge_ids=_purge_ids(around)):
-        for purge_id in hold.purge_ids:
-            if _covers_message(hold, by_id[purge_id]):
-                found[purge_id].append(hold)
-    return {purge_id: covering for purge_id, covering in found.items() if covering}
+    return dict(found)
 
 
-def _purge_ids(manifest: QuerySet[ManifestBucket]) -> ArraySubquery:
-    return ArraySubquery(manifest.values("purge_id").distinct())
+def _holds_of_authors(listed: Mapping[int, Collection[int]], since: dt.datetime | None) -> set[tuple[int, int]]:
+    keys = [(purge_id, author_id) for purge_id, authors in listed.items() for author_id in authors]
+    purge_ids, author_ids = [key[0] for key in keys], [key[1] for key in keys]
+    return _covering_pairs(_HOLDS_OF_AUTHORS, [purge_ids, author_ids], since) if keys else set()
 
 
-def _authors_in(purge_id: int) -> RawSQL:
-    """Return the authors of a purge's manifest as a subquery.
+def _look_up(place: str) -> str:
+    """Return SQL of the holds of one place, found by an index of it: not pulled up, they cannot be joined by a scan."""
+    columns = f"SELECT id, author_id, message_id FROM {_HOLDS} WHERE {place} AND lifted_at"
+    return f"LATERAL ({columns} IS NULL UNION ALL {columns} > %s::timestamptz OFFSET 0) AS hold"
 
-    The manifest names the authors of its buckets: neither all holds nor the whole manifest is loaded.
-    """
-    sql = f"SELECT jsonb_object_keys(authors)::bigint FROM {_MANIFEST} WHERE purge_id = %s"
-    return RawSQL(sql, [purge_id])  # noqa: S611  the value is a parameter
+
+_OF_AUTHOR = "author_id = covered.author_id AND channel_id IS NULL"
+
+_HOLDS_OF_AUTHORS = f"""SELECT covered.purge_id, hold.id
+    FROM unnest(%s::bigint[], %s::bigint[]) AS covered (purge_id, author_id), {_look_up(_OF_AUTHOR)}"""
+
+_HOLDS_OF_MANIFEST_AUTHORS = f"""SELECT covered.purge_id, hold.id
+    FROM (SELECT DISTINCT purge_id, jsonb_object_keys(authors)::bigint AS author_id FROM {_MANIFEST}
+        WHERE purge_id = ANY(%s)) AS covered, {_look_up(_OF_AUTHOR)}"""
+
+# Previews of older versions have no first and last id.
+_HOLDS_IN_CHANNELS = f"""SELECT covered.purge_id, hold.id
+    FROM (SELECT DISTINCT purge_id, channel_id FROM {_MANIFEST} WHERE purge_id = ANY(%s)) AS covered,
+    {_look_up("channel_id = covered.channel_id")},
+    LATERAL (SELECT FROM {_MANIFEST} AS bucket
+        WHERE bucket.purge_id = covered.purge_id AND bucket.channel_id = covered.channel_id AND CASE
+            WHEN hold.author_id IS NOT NULL THEN jsonb_exists(bucket.authors, hold.author_id::text)
+            WHEN hold.message_id IS NOT NULL
+                THEN bucket.first_id IS NULL OR hold.message_id BETWEEN bucket.first_id AND bucket.last_id
+            ELSE true END
+        LIMIT 1) AS matched"""
+
+
+def _covering_pairs(sql: str, values: Sequence[object], since: dt.datetime | None) -> set[tuple[int, int]]:
+    """Return (purge id, hold id) of the holds that may cover some of the purges' messages."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, since])
+        return {(purge_id, hold_id) for purge_id, hold_id in cursor.fetchall()}
 
 
 def _covers_message(hold: Hold, purge: Purge) -> bool:

@@ -125,6 +125,7 @@ _FACTS: dict[str, Promise] = {
     "account": gettext_lazy("Account"),
     "until": gettext_lazy("Until"),
     "by": gettext_lazy("By"),
+    "moderator": gettext_lazy("Moderator"),
     "requested_by": gettext_lazy("Requested by"),
     "approved_by": gettext_lazy("Approved by"),
     "address": gettext_lazy("Address"),

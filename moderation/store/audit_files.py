@@ -10,7 +10,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +41,13 @@ def list_archives(folder: Path) -> list[ArchiveFile]:
 
 
 def verify_archive(
-    file: ArchiveFile, *, key: bytes, on_link: Callable[[int, bytes], None] = lambda _position, _hash: None
+    file: ArchiveFile, *, keys: Sequence[bytes], on_link: Callable[[int, bytes], None] = lambda _position, _hash: None
 ) -> ArchivedRange:
-    """Read a whole file and verify it, also that it has the positions of its name.
+    """Read a whole file and verify it, also that it has the positions of its name. keys: one of them has signed it.
 
     Raises `WrongArchive`, `StoreUnavailable`.
     """
-    found = _verify(file.path, key, on_link)
+    found = _verify(file.path, keys, on_link)
     if (found.first, found.last) != (file.first, file.last):
         raise WrongArchive(f"it has the positions {found.first} to {found.last}")
     return found
@@ -66,7 +66,7 @@ def store_archive(folder: Path, lines: Iterable[bytes], *, key: bytes) -> Archiv
                 packed.writelines(lines)
             raw.flush()
             os.fsync(raw.fileno())
-        found = _verify(part, key, lambda _position, _hash: None)
+        found = _verify(part, [key], lambda _position, _hash: None)
         name = f"audit-{found.first:012d}-{found.last:012d}.jsonl.gz"
         part.replace(folder / name)
         _sync_folder(folder)
@@ -96,10 +96,10 @@ def delete_parts(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _verify(path: Path, key: bytes, on_link: Callable[[int, bytes], None]) -> ArchivedRange:
+def _verify(path: Path, keys: Sequence[bytes], on_link: Callable[[int, bytes], None]) -> ArchivedRange:
     try:
         with gzip.open(path, "rb") as lines:
-            return read_archive(lines, key=key, on_link=on_link)
+            return read_archive(lines, keys=keys, on_link=on_link)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise WrongArchive("it is damaged or incomplete") from error
     except OSError as error:

@@ -6,8 +6,8 @@ import time
 
 from chatstore.store.redis import redis_client
 
-MAX_VISITED = 9
-"""The open channel, and those listed beside it."""
+MAX_VISITED = 40
+"""More than are listed beside a page, because some of them are pinned, or may not be opened any more."""
 
 KEPT_SECONDS = 30 * 86_400
 

@@ -28,7 +28,7 @@ def raid_notices(context: template.Context) -> Sequence[Finding]:
     user = context.get("user")
     if user is None or not user.is_authenticated:
         return []
-    return [raid for raid in list_raids(user) if raid.subject != context.get("hides_notice_of")]
+    return list_raids(user, except_in=context.get("hides_notice_of"))
 
 
 @register.simple_tag(takes_context=True)

@@ -157,7 +157,7 @@ def _parse_query(request: HttpRequest) -> AuditQuery:
     return AuditQuery(
         person=_read_person(query),
         action=_read_action(query),
-        guild_ids=guilds_named(server) if server else None,
+        guild_ids=guilds_named(request.user, server, VIEW_AUDIT) if server else None,
         channel_id=channel if message is None else None,
         chat_user_id=chat_user_id_of(request.user, chat_user) if chat_user else None,
         purge_id=purge_id_of(purge) if purge else None,

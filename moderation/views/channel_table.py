@@ -61,7 +61,7 @@ class Heading:
 @permission_required(READ_HEALTH, raise_exception=True)
 def channel_table(request: HttpRequest) -> HttpResponse:
     """List all channels with their figures, the worst first; `sort`, `server`, `state` and `q` choose others."""
-    query = _parse_query(request.GET)
+    query = _parse_query(request)
     after = request.GET.get("after", "")
     context = {
         "nav": "channels",
@@ -83,7 +83,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as CSV; an unknown figure is an empty cell."""
-    channels = iterate_channels(request.user, _parse_query(request.GET))
+    channels = iterate_channels(request.user, _parse_query(request))
     return attach(as_csv(channels), "text/csv; charset=utf-8", "channels.csv")
 
 
@@ -91,19 +91,20 @@ def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def channels_json(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as a JSON array; an unknown figure is null, an ID a string."""
-    channels = iterate_channels(request.user, _parse_query(request.GET))
+    channels = iterate_channels(request.user, _parse_query(request))
     return attach(as_json(channels), "application/json", "channels.json")
 
 
-def _parse_query(query: QueryDict) -> ChannelQuery:
+def _parse_query(request: HttpRequest) -> ChannelQuery:
     """Return the query of a URL. Raises `BadInput`."""
+    query = request.GET
     server, name = _read_name(query, "server"), _read_name(query, "q").removeprefix("#")
     is_direct = server.casefold() == _("Direct messages").casefold()
     sort = query.get("sort") or DEFAULT_SORT
     return ChannelQuery(
         column=sort.removeprefix("-"),
         is_descending=sort.startswith("-"),
-        guilds=guilds_named(server) if server and not is_direct else None,
+        guilds=guilds_named(request.user, server, READ_HEALTH) if server and not is_direct else None,
         is_direct=is_direct,
         state=_parse_state(query.get("state", "")),
         name=name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of
-from moderation.operations.purging.approvals import APPROVE, last_decided
+from moderation.operations.purging.approvals import last_decided, may_decide
 from moderation.operations.purging.limits import approval_needed
 from moderation.presentation.texts import translate
 
@@ -50,6 +50,6 @@ def describe_approval(user: Actor, purge: Purge, request: PurgeApproval | None) 
     may_purge = may_over(user, ADD_PURGE, purge)
     if request is not None:
         is_mine = request.requested_by_id == user.pk
-        return ApprovalView(request=request, is_mine=is_mine, may_decide=not is_mine and may_over(user, APPROVE, purge))
+        return ApprovalView(request=request, is_mine=is_mine, may_decide=not is_mine and may_decide(user, purge))
     needed = approval_needed(purge, user) if may_purge else None
     return ApprovalView(may_confirm=may_purge, needed=translate(needed) if needed else "", last=last_decided(purge))

@@ -23,7 +23,6 @@ from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, 
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
-from moderation.operations.preview.time_strips import MAX_ROWS
 from moderation.operations.purging.approvals import open_approval
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
@@ -165,7 +164,7 @@ def describe_zoom(user: Actor, purge: Purge, query: Mapping[str, str]) -> Times 
 
 def _channels_of(user: Actor, manifest: Summary) -> list[Channel]:
     """Return the largest channels that the viewer may see."""
-    known = visible_channels(user).in_bulk([one.channel_id for one in manifest.channels[:MAX_ROWS]])
+    known = visible_channels(user).in_bulk([one.channel_id for one in manifest.channels])
     return [known[one.channel_id] for one in manifest.channels if one.channel_id in known]
 
 

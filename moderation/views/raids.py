@@ -75,7 +75,7 @@ def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> 
         "error_message": error_message,
         "may_set_raids": may_set_raids(request.user, review.channel.guild_id),
         # Its notice would repeat the heading.
-        "hides_notice_of": str(channel_id),
+        "hides_notice_of": channel_id,
         **describe_raid(review, fields),
     }
     return render(request, "moderation/raids/raid.html", context, status=400 if error_message else 200)

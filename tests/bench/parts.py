@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import emptied, importing, purging, raid, reading, scattered, small, twenty
+from tests.bench import audit, emptied, importing, purging, raid, reading, scattered, small, twenty
 from tests.bench.channel_pool import ChannelPool
 from tests.bench.report import Part
 
@@ -107,6 +107,19 @@ def list_parts(pool: ChannelPool, *, runs: int) -> list[Part]:
             "small_files",
             ("small_files_vs_large", "small_files_messages_per_second"),
             lambda: importing.measure_small_files(pool, runs=runs),
+        ),
+        Part(
+            "audit",
+            (
+                "purge_beside_audit_chain",
+                "purge_beside_audit_chain_lowest",
+                "purge_beside_audit_chain_highest",
+                "audit_percent_of_dense_postgres",
+                "audit_percent_of_dense_processor",
+                "audit_percent_of_scattered_postgres",
+                "audit_percent_of_scattered_processor",
+            ),
+            lambda: audit.measure_audit(pool, runs=runs),
         ),
     ]
 

@@ -14,7 +14,7 @@ from tests.bench import baseline
 from tests.bench.channels import TEXT, empty_channel, make_guild
 
 CHANNELS, BUCKETS, MESSAGES, THEIRS = 100, 10, 270, 20
-"""Channels, buckets of each, messages of each bucket, and how many of these an author wrote."""
+"""Channels by default, buckets of each, messages of each bucket, and how many of these an author wrote."""
 
 
 @dataclass(slots=True)
@@ -25,16 +25,17 @@ class ScatteredMessages:
     deleted: int = field(default_factory=lambda: secrets.randbits(60))
     ids: dict[BucketKey, list[int]] = field(default_factory=dict)
     guild: Guild = field(default_factory=make_guild)
+    channels: int = CHANNELS
 
     @property
     def messages(self) -> int:
         """Number of messages of one author."""
-        return CHANNELS * BUCKETS * THEIRS
+        return self.channels * BUCKETS * THEIRS
 
     def fill(self) -> None:
         """Write all messages, with their rows in the ledger and in the author index."""
         newest = bucket_at(time.time_ns() // 1_000_000) - 2
-        for channel in [empty_channel(self.guild) for _ in range(CHANNELS)]:
+        for channel in [empty_channel(self.guild) for _ in range(self.channels)]:
             for bucket in range(newest, newest - BUCKETS, -1):
                 ledger.ensure_row(channel.pk, bucket)
                 first, last = bucket_ids(bucket)

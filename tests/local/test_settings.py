@@ -126,7 +126,12 @@ def test_single_sign_on_and_retention_are_off_unless_all_they_need_is_set(tmp_pa
     }
     roles = "[('cn=mods', 'moderator', None), ('leads', 'lead', 7)]"
     assert read_settings(code, **named).stdout == f"{roles} moderation.single_sign_on.Backend 365\n"
-    for name, value in (("AUDIT_ARCHIVE_KEY", "k" * 31), ("AUDIT_RETENTION_DAYS", "30"), ("OIDC_ROLES", "")):
+    for name, value in (
+        ("AUDIT_ARCHIVE_KEY", "k" * 31),
+        ("AUDIT_ARCHIVE_KEY_FALLBACKS", f"{'k' * 32}\nshort"),
+        ("AUDIT_RETENTION_DAYS", "30"),
+        ("OIDC_ROLES", ""),
+    ):
         assert read_settings("1", **{**named, name: value}).returncode == 1
 
 

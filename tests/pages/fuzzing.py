@@ -11,11 +11,11 @@ import inspect
 import random
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -101,6 +101,12 @@ _STARTS_WORK = re.compile(r"/health/|/run/$|/again/$")
 """Actions of forms that request maintenance of the nodes, which other tests would wait for."""
 
 
+MAX_WATCHED_BYTES = 200
+
+Names = Mapping[str, Any]
+"""Values that exist, by the name of a parameter or a field; several are a tuple."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route: its path as a format with named parameters, and the names of fields that its view may read."""
@@ -120,6 +126,15 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer to a request. seconds: until its first part. told: which of the watched texts it contains."""
+
+    status: int
+    seconds: float
+    told: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A request, as a client's arguments."""
 
@@ -127,8 +142,8 @@ class Request:
     path: str
     arguments: Mapping[str, Any]
 
-    def send(self, client: Client) -> tuple[int, float]:
-        """Send it, and read all of the answer; return its status, and the seconds until its first part."""
+    def send(self, client: Client, *, watched: Collection[str] = ()) -> Answer:
+        """Send it, and read all of the answer. watched: texts that are looked for in it."""
         began = time.monotonic()
         arguments = dict(self.arguments)
         if "content_type" in arguments:
@@ -137,11 +152,17 @@ class Request:
         else:
             answer = getattr(client, self.method)(self.path, **arguments)
         # An export is as long as what it exports.
-        parts = iter(answer.streaming_content if answer.streaming else ())
-        next(parts, None)
+        parts = iter(answer.streaming_content if answer.streaming else (answer.content,))
+        first = next(parts, b"")
         seconds = time.monotonic() - began
-        deque(parts, maxlen=0)
-        return answer.status_code, seconds
+        found: set[str] = set()
+        before = str(answer.headers).encode()
+        for part in chain([first], parts):
+            # A text may begin in one part and end in the next one.
+            text = before + part
+            found.update(one for one in watched if one.encode() in text)
+            before = text[-MAX_WATCHED_BYTES:]
+        return Answer(answer.status_code, seconds, frozenset(found))
 
     def __str__(self) -> str:
         return f"{self.method.upper()} {self.path[:300]!r} {str(dict(self.arguments))[:700]}"
@@ -153,10 +174,10 @@ def list_routes() -> list[Route]:
     return [route for route in routes if not route.path.startswith(_LEFT_OUT)]
 
 
-def hostile_requests(route: Route, names: Mapping[str, Any], chance: random.Random, *, count: int) -> Iterator[Request]:
+def hostile_requests(route: Route, names: Names, chance: random.Random, *, count: int) -> Iterator[Request]:
     """Yield requests to a route. names: values of its parameters that exist."""
     for _ in range(count):
-        parameters = {name: str(names.get(name, "1")) for name in route.parameters}
+        parameters = {name: str(chance.choice(_values(names, name))) for name in route.parameters}
         if route.parameters and chance.random() < 0.3:
             parameters[chance.choice(route.parameters)] = chance.choice(HOSTILE)
         path = "/" + route.path.format(**{name: quote(value, safe="") for name, value in parameters.items()})
@@ -170,7 +191,7 @@ def hostile_requests(route: Route, names: Mapping[str, Any], chance: random.Rand
             yield Request("post", path, {"data": _some(route.fields, names, chance), **_headers(chance)})
 
 
-def hostile_posts(page: str, path: str, names: Mapping[str, Any], chance: random.Random) -> Iterator[Request]:
+def hostile_posts(page: str, path: str, names: Names, chance: random.Random) -> Iterator[Request]:
     """Yield a request for each form of a page, with one or two hostile fields beside the right ones."""
     for form in forms_of(page):
         fields: dict[str, Any] = dict(form.fields)
@@ -191,7 +212,7 @@ def forms_of(page: str) -> list[Form]:
     return reader.forms
 
 
-def _some(fields: Sequence[str], names: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
+def _some(fields: Sequence[str], names: Names, chance: random.Random) -> dict[str, Any]:
     """Return a few fields with hostile values, and a few with values that exist."""
     chosen = chance.sample(fields, min(len(fields), chance.choice((0, 1, 1, 2, 3, 8))))
     values: dict[str, Any] = {}
@@ -202,8 +223,13 @@ def _some(fields: Sequence[str], names: Mapping[str, Any], chance: random.Random
         elif kind < 0.8:
             values[name] = [chance.choice(HOSTILE) for _ in range(3)]
         else:
-            values[name] = str(chance.choice(list(names.values())))
+            values[name] = str(chance.choice(_values(names, chance.choice(list(names)))))
     return values
+
+
+def _values(names: Names, name: str) -> tuple[Any, ...]:
+    found = names.get(name, "1")
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _headers(chance: random.Random) -> dict[str, Any]:

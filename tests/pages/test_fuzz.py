@@ -1,5 +1,8 @@
 """Malformed input to every route and form, as every role: never a 500, and in the slow tier nothing over two seconds.
 
+Meanwhile a request for approval, a raid and a report of a guild are open. No answer to people who may not see these
+contains their texts.
+
 `FUZZ_SEED` sends other requests; it is named by a failure.
 """
 
@@ -8,21 +11,23 @@ from __future__ import annotations
 import os
 import random
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.test import Client
+from django.test import Client, override_settings
 from pytest_django import Settings
 
-from chatstore.models import ChatUser
+from chatstore.models import ChatUser, Finding
 from chatstore.models.users import User
 from moderation.models import Purge
+from moderation.operations.raids.detection import RAID
 from tests.conftest import make_user
 from tests.moderation.channels import confirm, make_channel, run_to_end
 from tests.pages.conftest import make_previewed_purge
-from tests.pages.fuzzing import Request, Route, forms_of, hostile_posts, hostile_requests, list_routes
+from tests.pages.fuzzed_objects import Planted, plant_objects
+from tests.pages.fuzzing import Names, Request, Route, forms_of, hostile_posts, hostile_requests, list_routes
 
 ROLES = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
 MAX_SECONDS = 2.0
@@ -36,30 +41,45 @@ PAGES = (
     "/raids/{channel}/", "/purges/{purge}/", "/purges/{purge}/messages/", "/purges/{ended}/", "/purges/{ended}/undo/",
     "/reports/{case}/", "/admin/chatstore/channel/{channel}/change/", "/admin/chatstore/channel/add/",
     "/admin/auth/user/{user}/change/", "/admin/auth/user/{user}/password/", "/admin/auth/user/add/",
-    "/admin/moderation/raidsettings/add/", "/admin/chatstore/channel/",
+    "/admin/moderation/raidsettings/add/", "/admin/chatstore/channel/", "/purges/{awaiting}/", "/purges/{rejected}/",
+    "/purges/{approved}/", "/purges/{approved}/undo/", "/raids/{raided}/", "/channels/{raided}/",
+    "/reports/{reported}/", "/audit/{about_approval}/", "/audit/?purge={awaiting}", "/roles/", "/roles/limits/",
+    "/guilds/{planted_guild}/raid-settings/", "/invitation/?token={token}",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def names() -> dict[str, Any]:
-    """Values of parameters that exist: a previewed purge and one that has ended."""
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
+    """Objects of a guild, among them a request for approval that stays open."""
+    archives = tmp_path_factory.mktemp("archives")
+    with override_settings(
+        AUDIT_RETENTION_DAYS=3_650, AUDIT_ARCHIVE_DIR=str(archives), AUDIT_ARCHIVE_KEY=secrets.token_hex(32)
+    ):
+        yield plant_objects(archives)
+    Finding.objects.filter(kind=RAID).delete()
+
+
+@pytest.fixture(scope="module")
+def names(planted: Planted) -> dict[str, Any]:
+    """Values of parameters that exist: a previewed purge, one that has ended, and what was planted."""
     ended = make_previewed_purge()
     run_to_end(confirm(ended.moderator, ended.purge))
     shown = make_previewed_purge().names
     other = make_user("dora", group="moderators")
     # Other tests have left thousands of messages of the author of these purges.
     author = ChatUser.objects.create(pk=secrets.randbits(40) + 2**41, name="quiet")
-    return shown | {
+    own = planted.names
+    return {**shown, **own} | {
         "chatuser": author.pk,
         "ended": ended.purge.pk,
         "user": other.pk,
-        "purge_id": shown["purge"],
-        "channel_id": shown["channel"],
+        "purge_id": (shown["purge"], own["awaiting"], own["rejected"], own["approved"]),
+        "channel_id": (shown["channel"], own["raided"]),
         "message_id": shown["message"],
-        "guild_id": shown["guild"],
+        "guild_id": (shown["guild"], own["planted_guild"]),
         "user_id": author.pk,
-        "case_id": shown["case"],
-        "entry_id": shown["audit"],
+        "case_id": (shown["case"], own["reported"]),
+        "entry_id": (shown["audit"], own["about_approval"]),
         "object_id": shown["channel"],
         "id": other.pk,
         "bucket": -7,
@@ -82,35 +102,44 @@ def _forget_attempts() -> Iterator[None]:
     AccessAttempt.objects.all().delete()
 
 
-def send(client: Client, request: Request) -> float:
+def send(client: Client, request: Request, *, watched: Sequence[str] = ()) -> float:
     """Send a request; return the seconds until the first part of its answer.
 
-    Fails for a status of 500 or more, and for an exception.
+    watched: texts that the answer may not contain. Fails if it does, for a status of 500 or more, and for an exception.
     """
     try:
-        status, seconds = request.send(client)
+        answer = request.send(client, watched=watched)
     except Exception as error:
         raise AssertionError(f"{type(error).__name__} at {request} (FUZZ_SEED={SEED})") from error
-    assert status < 500, f"{status} at {request} (FUZZ_SEED={SEED})"
-    return seconds
+    assert answer.status < 500, f"{answer.status} at {request} (FUZZ_SEED={SEED})"
+    assert not answer.told, f"{answer.told} at {request} (FUZZ_SEED={SEED})"
+    return answer.seconds
 
 
-def send_all(client: Client, requests: Iterator[Request], user: User | None) -> Iterator[tuple[float, Request]]:
+def send_all(
+    client: Client, requests: Iterable[Request], user: User | None, *, watched: Sequence[str] = ()
+) -> Iterator[tuple[float, Request]]:
     for request in requests:
         if user is not None and "_auth_user_id" not in client.session:
             client.force_login(user)
-        yield send(client, request), request
+        yield send(client, request, watched=watched), request
 
 
 def fuzz_routes(
-    routes: list[Route], names: Mapping[str, Any], user: User | None, *, label: str, count: int
+    routes: list[Route],
+    names: Names,
+    user: User | None,
+    *,
+    label: str,
+    count: int,
+    watched: Sequence[str] = (),
 ) -> Iterator[tuple[float, Request]]:
     chance, client = random.Random(f"{SEED} {label}"), Client()
     for route in routes:
-        yield from send_all(client, hostile_requests(route, names, chance, count=count), user)
+        yield from send_all(client, hostile_requests(route, names, chance, count=count), user, watched=watched)
 
 
-def fuzz_forms(names: Mapping[str, Any], user: User, *, label: str, rounds: int) -> Iterator[tuple[float, Request]]:
+def fuzz_forms(names: Names, user: User, *, label: str, rounds: int) -> Iterator[tuple[float, Request]]:
     chance, client = random.Random(f"{SEED} {label}"), Client()
     for _ in range(rounds):
         for path in PAGES:
@@ -120,6 +149,27 @@ def fuzz_forms(names: Mapping[str, Any], user: User, *, label: str, rounds: int)
                 yield from send_all(
                     client, hostile_posts(page.content.decode(), path.format(**names), names, chance), user
                 )
+
+
+def test_no_answer_tells_an_outsider_what_is_of_another_guild(names: dict[str, Any], planted: Planted) -> None:
+    routes, people = list_routes(), [("a visitor", None), *planted.outsiders.items()]
+    assert planted.is_untouched()
+    for number, (label, user) in enumerate(people):
+        opened = (Request("get", path.format(**names), {}) for path in PAGES)
+        list(send_all(Client(), opened, user, watched=planted.texts))
+        some = routes[number :: len(people)]
+        list(fuzz_routes(some, names, user, label=label, count=1, watched=planted.texts))
+    assert planted.is_untouched()
+
+
+def test_the_planted_texts_are_on_the_pages_of_who_may_read_them(
+    names: dict[str, Any], planted: Planted, cast: dict[str, User]
+) -> None:
+    client, word = Client(), planted.texts[0]
+    client.force_login(cast["ada"])
+    paths = ("/purges/{approved}/", "/raids/{raided}/", "/reports/{reported}/", "/audit/{about_approval}/")
+    missing = [path for path in paths if not Request("get", path.format(**names), {}).send(client, watched=[word]).told]
+    assert missing == []
 
 
 def test_no_request_to_any_route_fails(names: dict[str, Any], cast: dict[str, User]) -> None:
@@ -141,6 +191,15 @@ def test_the_fields_of_forms_are_found() -> None:
         '<form method="POST" action="/x/"><input name="a" value="&lt;1"><select name="b"></select></form>'
     )
     assert (form.method, form.action, dict(form.fields)) == ("post", "/x/", {"a": "<1", "b": ""})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(6))
+def test_no_answer_to_any_route_tells_an_outsider_what_is_of_another_guild(
+    number: int, names: dict[str, Any], planted: Planted
+) -> None:
+    label, user = [("a visitor", None), *planted.outsiders.items()][number]
+    list(fuzz_routes(list_routes(), names, user, label=f"slow {label}", count=4, watched=planted.texts))
 
 
 @pytest.mark.slow

@@ -74,20 +74,40 @@ def test_at_the_deadline_it_says_how_far_it_searched(
     channel: Channel, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_matches, "PAGE_ROWS", 2)
+    monkeypatch.setattr(first_matches, "READS_AHEAD", 2)
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
-    assert " 0 or more matches " in text
+    # Of the two newest buckets one page each.
+    assert " 2 or more matches " in text
+    assert "Searched back to" in text
+    other = make_channel()
+    Channel.objects.filter(pk=other.pk).update(guild=channel.guild)
+    write(other, recent_ids(3, minutes_ago=5), content="good evening")
+    text = matches_of(sign_in(mona), guild=channel.guild_id or 0, words="evening")
+    assert " 2 or more matches " in text
     assert "Searched a part. The preview searches everything." in text
 
 
 def test_a_search_that_met_nothing_newer_says_back_to_when(
-    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+    channel: Channel, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    channel = make_channel()
-    write(channel, old_ids(3), content="cheap coins")
+    monkeypatch.setattr(first_matches, "READS_AHEAD", 1)
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
+    assert " 0 or more matches " in text
     assert re.search(r"Searched back to \d+ \w+ \d{4}, \d\d:\d\d \. The preview searches everything\.", text)
+
+
+def test_the_newest_buckets_are_read_also_if_the_time_is_over_before_the_first(
+    channel: Channel, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_matches, "SECONDS", -1.0)
+    for number in range(first_matches.READS_AHEAD):
+        write(channel, old_ids(1, buckets_ago=10 + number), content="cheap coins")
+    text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
+    # Of the last three days, of two older buckets, and of three of the oldest ones.
+    assert f" {6 + 4 + first_matches.READS_AHEAD - 3} or more matches " in text
+    assert "Searched back to" in text
 
 
 def test_what_an_author_posted_elsewhere_hides_no_match_in_the_chosen_channel(

@@ -15,8 +15,8 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, open_finding
 from moderation.models import PinnedChannel
 from moderation.operations.lookup.pinned import MAX_PINNED
+from moderation.operations.lookup.sidebar import MAX_RECENT
 from moderation.operations.raids.detection import RAID
-from moderation.store.visited_channels import MAX_VISITED
 from tests.moderation.channels import make_channel
 
 SignIn = Callable[[User], Client]
@@ -84,11 +84,11 @@ def test_the_channels_opened_lately_are_listed_the_latest_first(
 
 def test_the_list_of_channels_opened_lately_is_bounded(mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
-    opened = [make_channel() for _number in range(MAX_VISITED + 1)]
+    opened = [make_channel() for _number in range(MAX_RECENT + 2)]
     for channel in opened:
         client.get(f"/channels/{channel.pk}/")
     found = listed(client, opened[-1], "Recent")
-    assert len(found) == MAX_VISITED - 1
+    assert len(found) == MAX_RECENT
     assert opened[0].pk not in found
 
 

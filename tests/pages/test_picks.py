@@ -100,8 +100,14 @@ def test_a_count_that_is_not_complete_is_a_lower_bound(
 ) -> None:
     author = make_author("wilma")
     write(make_channel(), old_ids(2), author=author.pk)
-    monkeypatch.setattr(first_matches, "SECONDS", 0)
-    counted = sign_in(mona).post("/delete/counts/", {"people": str(author.pk)}).json()
+    client = sign_in(mona)
+    monkeypatch.setattr(first_matches, "SECONDS", -1.0)
+    counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
+    assert counted["counts"][str(author.pk)] == "2 messages"
+    monkeypatch.setattr(first_matches, "READS_AHEAD", 1)
+    write(make_channel(), old_ids(3, buckets_ago=5), author=author.pk)
+    counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
+    assert counted["counts"][str(author.pk)].startswith("2 ")
     assert counted["counts"][str(author.pk)].endswith(" or more")
 
 

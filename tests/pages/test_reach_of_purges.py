@@ -26,8 +26,9 @@ from moderation.operations.preview.evidence import export_evidence
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.listing import list_deleted, list_purges
 from moderation.operations.selection.summary import describe_purges
+from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import give, make_user
-from tests.moderation.channels import make_channel, old_ids, preview, purge_now, write
+from tests.moderation.channels import make_channel, old_ids, preview, purge_now, run_to_end, write
 
 SignIn = Callable[[User], Client]
 
@@ -169,6 +170,86 @@ def test_a_moderator_of_one_channel_does_not_see_it_if_the_other_channel_is_gone
     assert [one.purge.pk for one in list_purges(cleo).purges] == [own.pk]
     with pytest.raises(NotFound):
         purge_for(cleo, purge.pk)
+
+
+@pytest.fixture
+def whole(pair: Pair) -> Purge:
+    """A purge of a whole guild, whose reason and other channels those with a role in one channel may not read."""
+    other = make_channel()
+    Channel.objects.filter(pk=other.pk).update(guild=pair.here.guild_id, name=f"{pair.word} elsewhere")
+    write(other, old_ids(3, buckets_ago=5), author=pair.author, content=pair.word)
+    purge = purge_now(pair.both, replace(pair.selection, channel_ids=(), guild_id=pair.here.guild_id))
+    Purge.objects.filter(pk=purge.pk).update(reason=f"{pair.word} reason")
+    request_undo(purge.pk, UndoPart(message_ids=(pair.ids[-1],)), moderator=pair.both, reason=f"{pair.word} reason")
+    run_to_end(purge)
+    return purge
+
+
+@pytest.mark.parametrize("role", [Role.MODERATOR, Role.LEAD, Role.AUDITOR])
+def test_a_role_in_one_channel_sees_what_a_purge_of_the_guild_deleted_there_when_and_by_whom(
+    pair: Pair, whole: Purge, role: Role, sign_in: SignIn
+) -> None:
+    cleo = make_user("cleo", group=None)
+    give(cleo, role, channel_id=pair.here.pk)
+    client, who = sign_in(cleo), pair.both.get_username()
+    around = f"/channels/{pair.here.pk}/?around={pair.ids[0]}"
+    # The page of a message shows its saved copy, so the other three are left.
+    for path, count in ((around, "4 messages"), (f"/channels/{pair.here.pk}/{pair.ids[0]}/", "3 messages")):
+        page = client.get(path).content.decode()
+        assert who in page, path
+        assert "places you cannot see" in page, path
+        assert f"{count} deleted" in page, path
+    restored = client.get(f"/channels/{pair.here.pk}/{pair.ids[-1]}/").content.decode()
+    assert f"Undo by {who}" in restored
+    assert f"/channels/{pair.here.pk}/{pair.ids[0]}/" in client.get(f"/find/?q={pair.ids[0]}")["Location"]
+    user = client.get(f"/users/{pair.author}/").content.decode()
+    assert "5 messages in channels that you can see, in purges that include places you cannot see." in user
+    profile = profile_of(cleo, pair.author)
+    assert (profile.activity[0].matched, profile.matched, profile.hidden_matched, profile.purge_count) == (5, 5, 5, 0)
+    assert profile_of(pair.both, pair.author).hidden_matched == 0
+
+
+@pytest.mark.parametrize("role", [Role.MODERATOR, Role.LEAD, Role.AUDITOR])
+def test_a_role_in_one_channel_is_told_nothing_else_of_a_purge_of_the_guild(
+    pair: Pair, whole: Purge, role: Role, sign_in: SignIn
+) -> None:
+    cleo = make_user("cleo", group=None)
+    give(cleo, role, channel_id=pair.here.pk)
+    client, hidden = sign_in(cleo), (f"{pair.word} elsewhere", f"{pair.word} reason")
+    paths = [
+        "/", "/purges/", "/purges/?view=deleted", f"/purges/?channel={pair.here.pk}", "/reports/", "/holds/",
+        f"/users/{pair.author}/", f"/users/{pair.author}/panel/", f"/channels/{pair.here.pk}/?around={pair.ids[0]}",
+        f"/channels/{pair.here.pk}/{pair.ids[0]}/", f"/channels/{pair.here.pk}/{pair.ids[-1]}/",
+        f"/find/suggestions/?q={whole.pk}", f"/find/?q={pair.ids[0]}", "/sidebar/",
+    ]  # fmt: skip
+    if role is not Role.MODERATOR:
+        paths += [f"/audit/{page}?purge={whole.pk}" for page in ("", "export.csv", "export.json")]
+        paths += [f"/audit/?channel={pair.here.pk}&message={pair.ids[0]}"]
+    told = []
+    for path in paths:
+        response = client.get(path, follow=True)
+        assert response.status_code == 200, path
+        page = (response.getvalue() if response.streaming else response.content).decode()
+        told += [(path, text) for text in hidden if text in page]
+    assert told == []
+    pages = ("", "panel/", "live/", "messages/", "evidence.zip", "undo/")
+    assert {client.get(f"/purges/{whole.pk}/{page}").status_code for page in pages} <= {403, 404}
+    restore = client.post(f"/channels/{pair.here.pk}/{pair.ids[0]}/undo/", {"purge": str(whole.pk), "reason": "Mine"})
+    assert restore.status_code in (403, 404)
+    assert not whole.undos.exclude(moderator=pair.both).exists()
+
+
+def test_the_audit_log_shows_a_lead_of_one_channel_the_numbers_of_a_purge_of_the_guild_there(
+    pair: Pair, whole: Purge
+) -> None:
+    cleo = make_user("cleo", group=None)
+    give(cleo, Role.LEAD, channel_id=pair.here.pk)
+    (listed,) = [
+        one for one in list_entries(cleo, AuditQuery(purge_id=whole.pk)).entries if one.entry.action == "channel_purged"
+    ]
+    assert (listed.channel, listed.purge) == (pair.here, None)
+    details = listed.entry.details
+    assert (details["deleted"], details["moderator"]) == (len(pair.ids), pair.both.get_username())
 
 
 def test_a_purge_of_all_channels_names_no_places_that_its_viewer_cannot_see(pair: Pair, lena: User) -> None:

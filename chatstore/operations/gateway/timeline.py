@@ -16,7 +16,7 @@ from django.utils import timezone
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
-from chatstore.store import authors, cassandra, figures, ledger
+from chatstore.store import cassandra, figures, ledger
 from chatstore.store import messages as message_store
 from chatstore.store.reading import reader
 
@@ -161,13 +161,3 @@ def last_day_of(bucket: int) -> dt.date:
 def newest_message(channel_id: int) -> Message | None:
     """Return the channel's newest message; None if there is none in its newest buckets."""
     return reader.read_newest(channel_id)
-
-
-def recent_channels(author_id: int, *, limit: int = 6) -> list[tuple[int, int]]:
-    """Return where an author posted last: (channel id, newest bucket there), most recent first."""
-    newest: dict[int, int] = {}
-    for bucket, channel_id in authors.author_buckets(author_id):
-        newest.setdefault(channel_id, bucket)
-        if len(newest) >= limit:
-            break
-    return list(newest.items())

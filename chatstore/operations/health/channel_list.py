@@ -22,7 +22,8 @@ from chatstore.domain.health import ChannelState, KnownChannel, severity_of_chan
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChannelSummary, Guild
+from chatstore.models import Channel, ChannelSummary
+from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.maintenance import LONG_AGO, UNKNOWN_FIRST
 from chatstore.operations.health.channel_health import health_limits
 from chatstore.operations.health.summaries import known_of
@@ -131,9 +132,10 @@ def iterate_channels(user: AbstractUser | AnonymousUser, query: ChannelQuery) ->
     return _iterate(_rows_of(user, query), query)
 
 
-def guilds_named(text: str) -> list[int]:
-    """Return the guilds with an ID or with a name, in upper or lower case."""
-    found = list(Guild.objects.filter(name__iexact=text).values_list("pk", flat=True)[:MAX_GUILDS])
+def guilds_named(user: AbstractUser | AnonymousUser, text: str, right: str) -> list[int]:
+    """Return the guilds with an ID, or with a name, in upper or lower case; of these where a user has a right."""
+    guilds = guilds_for(user, right)
+    found = list(guilds.filter(name__iexact=text).values_list("pk", flat=True)[:MAX_GUILDS])
     try:
         return [*found, parse_snowflake(text)]
     except BadInput:
@@ -172,9 +174,17 @@ def _rows_of(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> QuerySe
     if query.state is not None:
         rows = rows.filter(state=query.state)
     if query.name:
-        named = Channel.objects.named_from(query.name).order_by().values_list("pk", flat=True)[:MAX_NAMED]
+        named = _channels_of(user, query).named_from(query.name).order_by().values_list("pk", flat=True)[:MAX_NAMED]
         rows = rows.filter(channel_id__in=list(named))
     return rows
+
+
+def _channels_of(user: AbstractUser | AnonymousUser, query: ChannelQuery) -> ChannelQuerySet:
+    """Return the channels among which a name is looked for."""
+    channels = restrict(Channel.objects.all(), scope_for(user, READ_HEALTH), guild="guild_id", channel="pk")
+    if query.guilds is not None:
+        channels = channels.filter(guild_id__in=query.guilds)
+    return channels.filter(guild=None) if query.is_direct else channels
 
 
 def _read_page(

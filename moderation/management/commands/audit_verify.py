@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.management.inert import InertCommand
-from moderation.operations.access.audit_archive import ArchiveVerification, verify_archives
+from moderation.operations.access.audit_archive import ArchiveVerification, configured_keys, verify_archives
 from moderation.operations.access.audit_chain import MAX_COUNTED, Anchor, Verification, verify_chain
 from moderation.operations.access.audit_monitoring import may_change_audit_log
 
@@ -45,21 +44,18 @@ def _read_anchors(path: Path) -> list[Anchor]:
 
 
 def _verify_archives(options: dict[str, Any], anchors: list[Anchor]) -> ArchiveVerification:
-    if not settings.AUDIT_ARCHIVE_KEY:
+    keys = configured_keys()
+    if not keys:
         raise CommandError("AUDIT_ARCHIVE_KEY is needed to verify archives.", returncode=2)
     try:
-        return verify_archives(
-            Path(options["archives"]),
-            key=settings.AUDIT_ARCHIVE_KEY.encode(),
-            after=options["after"],
-            anchors=anchors,
-        )
+        return verify_archives(Path(options["archives"]), keys=keys, after=options["after"], anchors=anchors)
     except StoreUnavailable as error:
         raise CommandError(str(error), returncode=2) from None
 
 
 def _describe_archives(archives: ArchiveVerification) -> list[str]:
     lines = [f"archives   {archives.files:,} files with {archives.entries:,} entries verified"]
+    lines += [f"signed     {count:,} by key {name}" for name, count in archives.signed.items()]
     return [*lines, *(f"problem    {problem}" for problem in archives.problems)]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection
@@ -81,28 +81,34 @@ def name_command_line() -> str:
 def record_purged(purge: Purge) -> bool:
     """Add entries for channels with what was deleted there, when a purge ends; return whether each has its entry.
 
-    Otherwise the caller commits, and calls again: a purge may have 50,000 channels.
+    Otherwise the caller commits, and calls again: a purge may have 50,000 channels. Each names the moderator: those who
+    may see one of the channels only cannot see the purge.
     """
     counts = ("deleted", "already_gone", "held", "failed")
-    return _record_by_channel("channel_purged", purge=purge, steps=Step, counts=counts)
+    facts = {"moderator": f"(SELECT username FROM {User._meta.db_table} WHERE id = {purge.moderator_id:d})"}
+    return _record_by_channel("channel_purged", purge=purge, steps=Step, counts=counts, facts=facts)
 
 
 def record_restored(purge: Purge) -> bool:
     """Do the same with what was restored, when the undos of a purge end."""
     counts = ("requested", "restored", "withdrawn", "still_purged", "already_live", "no_copy", "failed")
-    return _record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts)
+    return _record_by_channel("channel_restored", purge=purge, steps=UndoStep, counts=counts, facts={})
 
 
-def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str]) -> bool:
+def _record_by_channel(
+    action: str, *, purge: Purge, steps: type[Step | UndoStep], counts: Sequence[str], facts: Mapping[str, str]
+) -> bool:
     """Add an entry per channel in which steps of the purge have ended since its last such entry, with their sums.
 
-    counts: columns to add up. Must be called with the purge's row locked. Returns whether there are no more channels.
+    counts: columns to add up. facts: further details of each entry, as expressions of SQL. Must be called with the
+    purge's row locked. Returns whether there are no more channels.
     """
     entry, columns = AuditEntry._meta.db_table, ", ".join(counts)
     guild = f"(SELECT guild_id FROM {Channel._meta.db_table} WHERE id = channel_id)"
     # As `shard_of`, whose remainder is never negative.
     shard = f"mod(mod(coalesce({guild}, 0), {SHARDS}) + {SHARDS}, {SHARDS})"
-    sums = ", ".join(f"'{name}', sum({name})" for name in counts)
+    values = {"steps": "count(*)", **{name: f"sum({name})" for name in counts}, **facts}
+    details = ", ".join(f"'{name}', {value}" for name, value in values.items())
     with connection.cursor() as cursor:
         # Not a join, for which Postgres may go through all entries for each step: it knows nothing yet of these rows.
         cursor.execute(
@@ -113,7 +119,7 @@ def _record_by_channel(action: str, *, purge: Purge, steps: type[Step | UndoStep
             "max(at) FILTER (WHERE is_entry) OVER (PARTITION BY channel_id) AS recorded_at FROM step) "
             f"INSERT INTO {entry} (id, action, at, request_id, purge_id, channel_id, guild_id, chat_user_id, details) "
             f"SELECT next_id({shard}), %s, clock_timestamp(), %s, %s, channel_id, {guild}, %s, "
-            f"jsonb_build_object('steps', count(*), {sums}) "
+            f"jsonb_build_object({details}) "
             "FROM marked WHERE NOT is_entry AND at > coalesce(recorded_at, '-infinity') "
             "GROUP BY channel_id ORDER BY channel_id LIMIT %s",
             [purge.pk, purge.pk, action, action, get_guid() or "", purge.pk, _only_author(purge), MAX_CHANNELS_AT_ONCE],

@@ -12,7 +12,8 @@ the last archived link, at which they meet.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,18 +63,28 @@ ARCHIVE_LOCK = 4_005_915
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Folder of the archive files, the key that signs them, and for how many days entries stay in the database."""
+    """Folder of the archive files, the key that signs them, and for how many days entries stay in the database.
+
+    former_keys: those that signed older files.
+    """
 
     folder: Path
     key: bytes
     days: int
+    former_keys: Sequence[bytes] = ()
 
     @classmethod
     def from_settings(cls) -> Archive:
         """Return the configured one. Raises `BadInput` if entries are kept forever."""
         if not settings.AUDIT_RETENTION_DAYS:
             raise BadInput(_("AUDIT_RETENTION_DAYS is not set: entries are kept forever."))
-        return cls(Path(settings.AUDIT_ARCHIVE_DIR), settings.AUDIT_ARCHIVE_KEY.encode(), settings.AUDIT_RETENTION_DAYS)
+        key, *former = configured_keys()
+        return cls(Path(settings.AUDIT_ARCHIVE_DIR), key, settings.AUDIT_RETENTION_DAYS, former)
+
+    @property
+    def keys(self) -> Sequence[bytes]:
+        """Keys that may have signed a file."""
+        return [self.key, *self.former_keys]
 
     def archived_before(self) -> dt.datetime:
         """Return the time before which entries are archived: a beginning of a month, so that files are few."""
@@ -81,14 +92,21 @@ class Archive:
         return oldest.astimezone(dt.UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
+def configured_keys() -> list[bytes]:
+    """Return the key that signs archives, then the former ones; none if none is set."""
+    keys = [settings.AUDIT_ARCHIVE_KEY, *settings.AUDIT_ARCHIVE_KEY_FALLBACKS]
+    return [key.encode() for key in keys if key]
+
+
 @dataclass(slots=True)
 class ArchiveVerification:
-    """Result of verifying archives. newest: their end."""
+    """Result of verifying archives. newest: their end. signed: number of files by the name of their key."""
 
     files: int = 0
     entries: int = 0
     anchors: int = 0
     newest: Anchor | None = None
+    signed: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
 
@@ -165,18 +183,20 @@ def may_delete_entries() -> bool:
         return bool(cursor.fetchone() == (True,))
 
 
-def verify_archives(folder: Path, *, key: bytes, after: int = 0, anchors: Iterable[Anchor] = ()) -> ArchiveVerification:
+def verify_archives(
+    folder: Path, *, keys: Sequence[bytes], after: int = 0, anchors: Iterable[Anchor] = ()
+) -> ArchiveVerification:
     """Verify all archives, that none is missing, and that the chain in the database continues them.
 
-    after: trust the chain up to this position, and skip what is before. anchors: those that are archived are compared.
-    Raises `StoreUnavailable`.
+    keys: those that may have signed a file. after: trust the chain up to this position, and skip what is before.
+    anchors: those that are archived are compared. Raises `StoreUnavailable`.
     """
     result = ArchiveVerification()
     wanted = {anchor.position: anchor.hash for anchor in anchors}
     archived = archived_end()
     if archived is not None:
         wanted.setdefault(archived.position, archived.hash)
-    for problem in _verify_files(folder, key, after, wanted, result):
+    for problem in _verify_files(folder, keys, after, wanted, result):
         result.problems.append(problem)
         break
     else:
@@ -189,7 +209,7 @@ def verify_archives(folder: Path, *, key: bytes, after: int = 0, anchors: Iterab
 
 
 def _verify_files(
-    folder: Path, key: bytes, after: int, wanted: Mapping[int, str], result: ArchiveVerification
+    folder: Path, keys: Sequence[bytes], after: int, wanted: Mapping[int, str], result: ArchiveVerification
 ) -> Iterator[str]:
     """Yield what is wrong. wanted: hashes by position."""
     position, previous = after, None if after else FIRST
@@ -200,7 +220,7 @@ def _verify_files(
             yield f"Positions {position + 1} to {file.first - 1} are in no archive."
             return
         try:
-            found = _verify_file(file, key, wanted, result)
+            found = _verify_file(file, keys, wanted, result)
             if previous is not None and (file.first != position + 1 or found.previous != previous):
                 raise WrongArchive("it does not continue the archive before it")
         except WrongArchive as error:
@@ -208,12 +228,13 @@ def _verify_files(
             return
         position, previous = found.last, found.hash
         result.files += 1
+        result.signed[found.key] += 1
         result.entries += found.last - found.first + 1
         result.newest = Anchor(position, previous.hex())
 
 
 def _verify_file(
-    file: ArchiveFile, key: bytes, wanted: Mapping[int, str], result: ArchiveVerification
+    file: ArchiveFile, keys: Sequence[bytes], wanted: Mapping[int, str], result: ArchiveVerification
 ) -> ArchivedRange:
     """Verify one file, also against the anchors and the chain in the database. Raises `WrongArchive`."""
     different: list[int] = []
@@ -224,7 +245,7 @@ def _verify_file(
             if wanted[at] != link_hash.hex():
                 different.append(at)
 
-    found = verify_archive(file, key=key, on_link=compare)
+    found = verify_archive(file, keys=keys, on_link=compare)
     if different:
         raise WrongArchive(f"position {different[0]} has another hash than its anchor")
     stored = AuditLink.objects.filter(pk=found.last).values_list("hash", flat=True).first()
@@ -312,7 +333,7 @@ def _verified(archive: Archive, file: ArchiveFile) -> ArchivedRange:
 def _read_whole(archive: Archive, file: ArchiveFile) -> ArchivedRange:
     """Verify a file by itself. Raises `BadInput`, `StoreUnavailable`."""
     try:
-        return verify_archive(file, key=archive.key)
+        return verify_archive(file, keys=archive.keys)
     except WrongArchive as error:
         raise _refuse(file, str(error)) from error
 

@@ -42,6 +42,7 @@ __all__ = [
     "VIEW_PURGES",
     "Actor",
     "channel_for",
+    "decidable_purges",
     "hidden_purges",
     "may_in",
     "may_over",
@@ -135,17 +136,31 @@ def require_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: 
         raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
 
 
+def decidable_purges(user: Actor, right: str) -> QuerySet[Purge]:
+    """Return the visible purges over all of whose messages a user has a right, whatever else their filters name."""
+    purges, scope = visible_purges(user), scope_for(user, right)
+    if scope.is_everything:
+        return purges
+    return purges.filter(_is_within(scope, user) | _is_in_guilds(scope, "manifest_guild_ids"))
+
+
+def _is_in_guilds(scope: Scope, column: str) -> Q:
+    """Return the condition for purges all of whose guilds in a column are within a scope that is not everything."""
+    if scope.every_guild:
+        return Q(**{f"{column}__isnull": False}) & ~Q(**{f"{column}__contains": [NO_GUILD]})
+    allowed = [*sorted(scope.guilds), *([NO_GUILD] if scope.direct else [])]
+    if not allowed:
+        return Q(pk__in=())
+    # The index finds those that overlap.
+    return Q(**{f"{column}__overlap": allowed, f"{column}__contained_by": allowed})
+
+
 def _is_within(scope: Scope, user: Actor) -> Q:
     """Return the condition for purges all of whose channels are within a scope that is not everything."""
     if scope.is_nothing:
         return Q(pk__in=())
     found = Q(guild_ids=None, moderator_id=user.pk, confirmed_at=None) & ~Q(state=PurgeState.READY)
-    if scope.every_guild:
-        found |= Q(guild_ids__isnull=False) & ~Q(guild_ids__contains=[NO_GUILD])
-    elif scope.guilds or scope.direct:
-        allowed = [*sorted(scope.guilds), *([NO_GUILD] if scope.direct else [])]
-        # The index finds those that overlap.
-        found |= Q(guild_ids__overlap=allowed, guild_ids__contained_by=allowed)
+    found |= _is_in_guilds(scope, "guild_ids")
     if scope.channels:
         is_listed = Func(
             F("pk"),

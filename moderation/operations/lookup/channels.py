@@ -11,6 +11,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import Channel, ChatUser
+from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.gateway.timeline import (
     MAX_ACTIVE_CHANNELS,
     last_day_of,
@@ -18,7 +19,7 @@ from chatstore.operations.gateway.timeline import (
     newest_message,
     rank_by_activity,
 )
-from chatstore.store.activity import last_active_channels
+from chatstore.store.activity import MAX_KEPT, last_active_channels
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.presentation.markup import find_mentioned_channels
 
@@ -85,13 +86,21 @@ def channels_by_activity(user: Actor) -> Overview:
 def _channels_to_rank(user: Actor) -> list[Channel]:
     """Return the channels with the newest messages, then the first ones by name: as many as one page reads."""
     try:
-        active = last_active_channels(MAX_ACTIVE_CHANNELS)
+        channels = newest_among(visible_channels(user), limit=MAX_ACTIVE_CHANNELS)
     except StoreUnavailable:
-        active = []
-    known = visible_channels(user).in_bulk(active)
-    channels = [known[channel_id] for channel_id in active if channel_id in known]
-    missing = MAX_ACTIVE_CHANNELS - len(channels)
+        channels = []
+    missing, known = MAX_ACTIVE_CHANNELS - len(channels), [channel.pk for channel in channels]
     return [*channels, *visible_channels(user).exclude(pk__in=known)[:missing]] if missing > 0 else channels
+
+
+def newest_among(channels: ChannelQuerySet, *, limit: int) -> list[Channel]:
+    """Return those of some channels with the newest messages, newest first. Raises `StoreUnavailable`."""
+    active = last_active_channels(MAX_KEPT)
+    # Their ids alone at first: a thousand rows are not needed to show one.
+    known = set(channels.order_by().filter(pk__in=active).values_list("pk", flat=True)) if active else set()
+    first = [channel_id for channel_id in active if channel_id in known][:limit]
+    found = channels.in_bulk(first) if first else {}
+    return [found[channel_id] for channel_id in first if channel_id in found]
 
 
 def _describe(

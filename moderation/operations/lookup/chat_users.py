@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -21,10 +21,11 @@ from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import last_day_of
+from chatstore.operations.rights import scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import read_ledger
 from moderation.models import ManifestBucket
-from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
+from moderation.operations.access.visibility import VIEW_PURGES, Actor, require, visible_channels, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.presentation.activity import ActivityStrips, draw_activity
 
@@ -69,6 +70,7 @@ class Profile:
     activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
     where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
     of the user's messages that confirmed purges included; purges: the last of them; purge_count: their number.
+    hidden_matched: those of `matched` that purges included which the viewer may not see, in channels that they may see.
     """
 
     user_id: int
@@ -83,6 +85,7 @@ class Profile:
     purges: Sequence[MatchedByPurge]
     purge_count: int
     matched: int
+    hidden_matched: int
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
@@ -100,6 +103,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     shown = busiest[:CHANNELS_SHOWN]
     nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
     matched = _matched_by_channel(user_id, shown)
+    hidden = 0 if scope_for(user, VIEW_PURGES).is_everything else _matched_besides(purges, user_id, visible)
     return Profile(
         user_id=user_id,
         user=known,
@@ -117,7 +121,8 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges),
-        matched=sum(purges.values()),
+        matched=sum(purges.values()) + hidden,
+        hidden_matched=hidden,
     )
 
 
@@ -156,6 +161,13 @@ def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int,
     """Return the number of the user's messages that confirmed purges included, by channel."""
     matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
     return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
+
+
+def _matched_besides(purges: Collection[int], author_id: int, channel_ids: Collection[int]) -> int:
+    """Return the number of the user's messages in some channels that other confirmed purges included."""
+    matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("purge_id")
+    counts = matched.annotate(matched=Sum(_count_of(author_id))).values_list("purge_id", "matched")
+    return sum(count for purge_id, count in counts if purge_id not in purges)
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:

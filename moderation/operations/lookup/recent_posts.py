@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from django.conf import settings
 from django.utils import timezone
@@ -20,6 +19,7 @@ from chatstore.store import scans
 from chatstore.store.author_posts import read_author_posts
 from chatstore.store.authors import author_buckets
 from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.lookup.author_places import first_places
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -27,7 +27,7 @@ DAY_MS = 24 * HOUR_MS
 NEWEST_SHOWN = 5
 
 MAX_PLACES = 256
-"""Rows of the author index that are read, newest first; a user is rarely in as many channels within ten days."""
+"""Buckets that are read, newest first; a user is rarely in as many channels within ten days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
     require(user, "chatstore.view_chatuser")
     now_ms = unix_ms(timezone.now())
     day, hour = first_id_at(now_ms - DAY_MS), first_id_at(now_ms - HOUR_MS)
-    places = list(islice(author_buckets(author_id), MAX_PLACES))
-    channels = visible_channels(user).in_bulk({channel_id for _, channel_id in places})
+    places = first_places(author_buckets(author_id), visible_channels(user), limit=MAX_PLACES)
     found = read_author_posts(
         author_id,
-        [place for place in places if place[1] in channels],
+        places.entries,
         since=day,
         at_least=NEWEST_SHOWN,
         seconds=settings.PAGE_DEADLINE_SECONDS,
     )
     today = [(message_id, channel_id) for message_id, channel_id in found.posts if message_id >= day]
-    is_complete = found.is_complete and (len(places) < MAX_PLACES or places[-1][0] < bucket_of(day))
-    newest = [(channels[message.channel_id], message) for message in _read_messages(found.posts[:NEWEST_SHOWN])]
+    reaches_day = bool(places.entries) and places.entries[-1][0] < bucket_of(day)
+    is_complete = found.is_complete and (places.is_whole or reaches_day)
+    newest = [(places.channels[message.channel_id], message) for message in _read_messages(found.posts[:NEWEST_SHOWN])]
     return RecentPosts(
         in_hour=sum(message_id >= hour for message_id, _ in today),
         in_day=len(today),

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from django.utils import timezone
 
@@ -14,16 +15,21 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser
 from chatstore.models.names import find_by_name
-from chatstore.operations.gateway.timeline import last_day_of, recent_channels
+from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
+from chatstore.store.authors import author_buckets
 from chatstore.store.locating import Located
 from moderation.domain.links import find_message_link
 from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, first_places
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
 
 MAX_HITS = 20
 MAX_USERS = 10
+MAX_RECENT = 6
+"""Channels that are named of each user."""
+
 QUERY_CHARACTERS = 300
 VIEW_USERS = "chatstore.view_chatuser"
 
@@ -107,18 +113,18 @@ def _find_names(user: Actor, query_text: str) -> SearchResult:
 
 
 def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
-    recent = {person.pk: recent_channels(person.pk) for person in people}
-    wanted = {channel_id for found in recent.values() for channel_id, _ in found}
-    channels = visible_channels(user).in_bulk(wanted)
     return [
-        FoundUser(
-            person,
-            account_made_at(person.pk, now=timezone.now()),
-            [
-                RecentChannel(channels[channel_id], last_day_of(bucket))
-                for channel_id, bucket in recent[person.pk]
-                if channel_id in channels
-            ],
-        )
+        FoundUser(person, account_made_at(person.pk, now=timezone.now()), _recent_channels(user, person.pk))
         for person in people
+    ]
+
+
+def _recent_channels(user: Actor, author_id: int) -> list[RecentChannel]:
+    places = first_places(author_buckets(author_id), visible_channels(user), limit=ENTRIES_AT_ONCE)
+    newest: dict[int, int] = {}
+    for bucket, channel_id in places.entries:
+        newest.setdefault(channel_id, bucket)
+    return [
+        RecentChannel(places.channels[channel_id], last_day_of(bucket))
+        for channel_id, bucket in islice(newest.items(), MAX_RECENT)
     ]

@@ -12,8 +12,9 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS
-from chatstore.store.activity import MAX_KEPT, channels_active_within, last_active_channels, posts_of_hour
+from chatstore.store.activity import channels_active_within, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.lookup.channels import newest_among
 from moderation.operations.lookup.pinned import pinned_channels
 from moderation.operations.raids.detection import raided_channels
 from moderation.store.visited_channels import visit_channel, visited_channels
@@ -21,8 +22,7 @@ from moderation.store.visited_channels import visit_channel, visited_channels
 MAX_NEIGHBOURS = 80
 MAX_GUILDS = 200
 
-MAX_RANKED = 20
-"""Channels with the newest messages among which one is looked for that the user may open."""
+MAX_RECENT = 8
 
 ACTIVE_SECONDS = 3600
 
@@ -73,7 +73,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     opened = [known[channel_id] for channel_id in visited if channel_id in known]
     near = channel or (opened[0] if opened else _first_channel(user))
     active, pinned, guild = _active_channels(), pinned_channels(user), near.guild if near else None
-    recent = [other for other in opened if other not in pinned and other != channel]
+    recent = [other for other in opened if other not in pinned and other != channel][:MAX_RECENT]
     same = visible_channels(user).filter(guild=guild).order_by("category", "name", "pk")
     neighbours = list(same[: MAX_NEIGHBOURS + 1]) if near else []
     guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
@@ -87,7 +87,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
         has_more=len(neighbours) > MAX_NEIGHBOURS,
         pinned=pinned,
         recent=recent,
-        raided=raided_channels(),
+        raided=raided_channels(user),
         active=active,
         active_guilds=set(guilds) if active else (),
         posts=_posts_of({each.pk for each in (*listed, *pinned, *recent)}),
@@ -107,17 +107,15 @@ def _visits(user: Actor, *, opened: Channel | None) -> list[int]:
 def _first_channel(user: Actor) -> Channel | None:
     """Return the channel with the newest message, or else the first one by name; None if the user may open none."""
     channels = visible_channels(user)
-    return _newest_of(channels, ranked=MAX_RANKED) or channels.first()
+    return _newest_of(channels) or channels.first()
 
 
-def _newest_of(channels: ChannelQuerySet, *, ranked: int) -> Channel | None:
-    """Return the one of some channels that is first among those with the newest messages. ranked: how many of these."""
+def _newest_of(channels: ChannelQuerySet) -> Channel | None:
+    """Return the one of some channels with the newest message; None if none of them was active lately."""
     try:
-        active = last_active_channels(ranked)
+        return next(iter(newest_among(channels, limit=1)), None)
     except StoreUnavailable:
         return None
-    known = channels.in_bulk(active) if active else {}
-    return next((known[channel_id] for channel_id in active if channel_id in known), None)
 
 
 def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -142,7 +140,7 @@ def _guilds_with(guilds: list[Guild], current: Guild | None) -> list[Guild]:
 def entrance_of(user: Actor, guild_id: int) -> Channel:
     """Return the guild's channel with the newest message, or else its first one by name. Raises `NotFound`."""
     channels = visible_channels(user).filter(guild_id=guild_id)
-    channel = _newest_of(channels, ranked=MAX_KEPT) or channels.order_by("name", "pk").first()
+    channel = _newest_of(channels) or channels.order_by("name", "pk").first()
     if channel is None:
         raise NotFound(_("There is no server %(id)s.", id=str(guild_id)))
     return channel

@@ -32,7 +32,7 @@ from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require
 from moderation.operations.preview.bucket_reads import ScannedBucket, split_bucket
 from moderation.operations.preview.manifest_summary import renew_summary
-from moderation.operations.preview.scan import hash_manifest, prepare_buckets, store_buckets
+from moderation.operations.preview.scan import hash_manifest, matched_places, prepare_buckets, store_buckets
 from moderation.operations.purging.closing import close_approval
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -241,8 +241,11 @@ def store_changed(
     if left and new_hash is None:
         raise BadInput(_("This preview was created by an older version of Chatstore. Create a new one."))
     ManifestSummary.objects.filter(purge=purge).delete()
+    # The limits of a guild without a message left do not count any more.
+    has_several = len(purge.guild_ids or ()) > 1
     Purge.objects.filter(id=purge.pk).update(
         selection=chosen.as_json(),
+        manifest_guild_ids=matched_places(purge.pk)[0] if has_several else None,
         manifest=left,
         manifest_hash=new_hash,
         state=PurgeState.READY if left else PurgeState.NOTHING_MATCHED,

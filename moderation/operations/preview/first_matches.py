@@ -1,6 +1,7 @@
 """First matches of a selection while it is being typed: the newest buckets of its scope, until a deadline.
 
-Nothing is stored. The preview that follows scans everything.
+What is being read at the deadline still counts, so that a busy machine finds something too. Nothing is stored. The
+preview that follows scans everything.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from chatstore.store import authors, ledger, messages, scans
 from moderation.domain.filters import Row
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
+from moderation.operations.lookup.author_places import first_places
 from moderation.operations.preview.scan import bots_of
 
 SECONDS = 0.3
-"""Time for reading: the form asks again whenever it was changed."""
+"""Time in which reads begin: the form asks again whenever it was changed."""
 
 MATCHES_SHOWN = 5
 
 MAX_CHANNELS = 20
 """Channels that are searched of a selection without authors; a whole guild may have thousands."""
 
-MAX_ENTRIES = 10_000
-"""Entries of the index of authors that are looked at: those of other channels than the chosen ones are skipped."""
-
 MAX_PLACES = 500
 """Buckets of authors that are searched."""
 
 PAGE_ROWS = 500
+
 READS_AHEAD = 6
+"""Buckets whose first pages are read at the same time; those of the newest ones are always read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def count_by_author(user: Actor, selection: Selection) -> AuthorCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where the deadline ended the search. oldest: the last row that was read in the bucket; None: none was."""
+    """Where the search is not complete first. oldest: the last row that was read in the bucket; None: none was."""
 
     bucket: int
     oldest: int | None
@@ -106,16 +107,17 @@ def _search(
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
     pick = selection.matcher(bots=bots_of(selection))
     found: list[tuple[int, int, int]] = []
-    for channel_id, bucket, pages in _open_each(selection, places):
-        oldest = None
-        if time.monotonic() > end:
-            return found, _Stop(bucket, None)
+    stop, searched = None, 0
+    for channel_id, bucket, pages in _open_each(selection, places, end=end):
+        searched += 1
         for rows in pages:
             found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in pick(rows)]
-            oldest = rows[-1][MESSAGE_ID] if rows else oldest
             if time.monotonic() > end and len(rows) == PAGE_ROWS:
-                return found, _Stop(bucket, oldest)
-    return found, None
+                stop = stop or _Stop(bucket, rows[-1][MESSAGE_ID])
+                break
+    if stop is None and searched < len(places):
+        stop = _Stop(places[searched][1], None)
+    return found, stop
 
 
 def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
@@ -126,7 +128,7 @@ def _searched_from(stop: _Stop, channel_count: int) -> dt.datetime | None:
     return end if end < timezone.now() else None
 
 
-def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel], list[BucketKey], bool]:
+def _list_places(user: Actor, selection: Selection) -> tuple[Mapping[int, Channel], list[BucketKey], bool]:
     """Return the channels, their buckets with the newest first, and whether these are all that may have matches."""
     scope = visible_channels(user, ADD_PURGE).exclude(pk__in=selection.except_channel_ids)
     if selection.channel_ids:
@@ -136,10 +138,9 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
     first, last = bucket_of(selection.first_id), bucket_of(selection.last_id)
     if selection.author_ids is not None and settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         index = authors.buckets_of_authors(selection.author_ids, first=first, last=last)
-        rows, is_whole = _first_of(index, frozenset(selection.channel_ids))
-        channels = scope.in_bulk({channel_id for _, channel_id in rows})
-        keys = {(channel_id, bucket) for bucket, channel_id in rows if channel_id in channels}
-        return channels, _newest_first(keys), is_whole
+        found = first_places(index, scope, limit=MAX_PLACES, chosen=frozenset(selection.channel_ids))
+        keys = {(channel_id, bucket) for bucket, channel_id in found.entries}
+        return found.channels, _newest_first(keys), found.is_whole
     some = list(scope.order_by("-pk")[: MAX_CHANNELS + 1])
     channels = {channel.pk: channel for channel in some[:MAX_CHANNELS]}
     keys = {
@@ -151,23 +152,17 @@ def _list_places(user: Actor, selection: Selection) -> tuple[dict[int, Channel],
     return channels, _newest_first(keys), len(some) <= MAX_CHANNELS
 
 
-def _first_of(index: Iterator[tuple[int, int]], channel_ids: frozenset[int]) -> tuple[list[tuple[int, int]], bool]:
-    """Return the first entries (bucket, channel id) in some channels, or in any, and whether these are all."""
-    found = []
-    for looked, entry in enumerate(index, start=1):
-        if not channel_ids or entry[1] in channel_ids:
-            found.append(entry)
-        if len(found) == MAX_PLACES or looked == MAX_ENTRIES:
-            return found, False
-    return found, True
-
-
 def _newest_first(keys: set[BucketKey]) -> list[BucketKey]:
     return sorted(keys, key=lambda key: (-key[1], key[0]))
 
 
-def _open_each(selection: Selection, places: Sequence[BucketKey]) -> Iterator[tuple[int, int, Iterator[list[Row]]]]:
-    """Yield (channel id, bucket, pages newest first), with several first pages in flight."""
+def _open_each(
+    selection: Selection, places: Sequence[BucketKey], *, end: float
+) -> Iterator[tuple[int, int, Iterator[list[Row]]]]:
+    """Yield (channel id, bucket, pages newest first), with several first pages in flight. end: no more are requested.
+
+    Each page in flight is bounded by the time-out of its statement.
+    """
     opened = (
         (
             channel_id,
@@ -186,7 +181,8 @@ def _open_each(selection: Selection, places: Sequence[BucketKey]) -> Iterator[tu
     ahead = deque(islice(opened, READS_AHEAD))
     while ahead:
         yield ahead.popleft()
-        ahead.extend(islice(opened, 1))
+        if time.monotonic() <= end:
+            ahead.extend(islice(opened, 1))
 
 
 def _read(found: Sequence[tuple[int, int]]) -> list[Message]:

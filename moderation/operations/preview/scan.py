@@ -299,17 +299,23 @@ _MATCHED_PLACES = f"""SELECT array_agg(DISTINCT coalesce(channel.guild_id, {NO_G
     LEFT JOIN {Channel._meta.db_table} AS channel ON channel.id = manifest.channel_id WHERE purge_id = %s"""
 
 
+def matched_places(purge_id: int) -> tuple[list[int], list[int]]:
+    """Return the guilds of the messages in a manifest, and its channels: at most one more than are stored."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MATCHED_PLACES, [purge_id])
+        guild_ids, channel_ids = cursor.fetchone()
+    return guild_ids or [], channel_ids or []
+
+
 def _places_of(purge_id: int, selection: Selection) -> dict[str, list[int] | None]:
     """Return the guilds and channels of a scanned purge; nothing if they are those of its draft."""
     if selection.only_channel_id is not None:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(_MATCHED_PLACES, [purge_id])
-        matched = cursor.fetchone()
-    if matched[0] is None:
+    matched, channels = matched_places(purge_id)
+    if not matched:
         return {}
-    guild_ids, channel_ids = reach_of(selection, *matched)
-    return {"guild_ids": guild_ids, "channel_ids": channel_ids}
+    guild_ids, channel_ids = reach_of(selection, matched, channels)
+    return {"guild_ids": guild_ids, "channel_ids": channel_ids, "manifest_guild_ids": matched}
 
 
 def _freeze_manifest(purge_id: int, token: uuid.UUID, *, selection: Selection) -> None:

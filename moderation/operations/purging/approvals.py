@@ -12,7 +12,7 @@ import datetime as dt
 from django.db import transaction
 from django.db.models import QuerySet
 
-from chatstore.domain.errors import BadInput
+from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -28,13 +28,13 @@ from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import (
     ADD_PURGE,
     Actor,
+    decidable_purges,
     may_over,
     may_over_matches,
     name_of,
     purge_for,
     require,
     require_over_matches,
-    visible_purges,
 )
 from moderation.operations.purging.lifecycle import lock_preview, queue_purge
 from moderation.operations.purging.limits import approval_needed
@@ -83,7 +83,7 @@ def approve_purge(purge_id: int, approval_id: int, *, approver: User) -> Purge:
     """
     require(approver, APPROVE)
     with brief_transaction():
-        purge_for(approver, purge_id, APPROVE)
+        _check_may_decide(approver, purge_id)
         purge = lock_purge(purge_id)
         approval = _request(purge, approval_id)
         requester = approval.requested_by
@@ -109,7 +109,7 @@ def reject_approval(purge_id: int, approval_id: int, *, approver: User, reason: 
     require(approver, APPROVE)
     reason = check_reason(reason, missing=_("Enter a reason. The moderator will see it."))
     with brief_transaction():
-        purge_for(approver, purge_id, APPROVE)
+        _check_may_decide(approver, purge_id)
         approval = _request(lock_purge(purge_id), approval_id)
         if approval.requested_by_id == approver.pk:
             raise BadInput(_("This is your own request. You can withdraw it."))
@@ -127,6 +127,21 @@ def withdraw_approval(purge_id: int, approval_id: int, *, moderator: User) -> No
             raise BadInput(_("This is the request of another person. It can only be approved or rejected."))
         _decide(approval, ApprovalDecision.WITHDRAWN, None)
         _record("approval_withdrawn", approval, actor=moderator)
+
+
+def may_decide(user: Actor, purge: Purge) -> bool:
+    """Return whether a user may approve and reject requests of a purge, apart from their own.
+
+    They see the purge, and have the right wherever it deletes messages: they need none in other guilds that its filter
+    names.
+    """
+    return user.has_perm(APPROVE) and decidable_purges(user, APPROVE).filter(pk=purge.pk).exists()
+
+
+def _check_may_decide(user: Actor, purge_id: int) -> None:
+    """Raise `NotFound` for a purge that the user cannot see, `Forbidden` for one whose requests they cannot decide."""
+    if not may_decide(user, purge_for(user, purge_id)):
+        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
 
 
 def open_approval(purge: Purge) -> PurgeApproval | None:
@@ -150,7 +165,7 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
     """Return the same requests alone, in one statement; in none for those without the permission."""
     if not user.has_perm(APPROVE):
         return []
-    waiting = PurgeApproval.objects.open().filter(purge__in=visible_purges(user, APPROVE).order_by())
+    waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
     others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
     return list(others.order_by("requested_at")[:MAX_REQUESTS])
 

@@ -1,8 +1,9 @@
 """Limits on what one person deletes, checked in the transaction of the act.
 
 Hourly limits and open previews are counted with the person's account locked, so that two confirmations at the same time
-do not both use what is left. What another person approved counts in no limit, and neither does an undo. A purge over
-several guilds counts as a whole in each.
+do not both use what is left. What another person approved counts in no limit, and neither does an undo. A purge counts
+in the guilds in which it deletes messages, as a whole in each; a guild that its filter names without a match is none of
+them. Before it is scanned, it counts in those that it names.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import Text, ngettext_lazy
@@ -22,6 +23,9 @@ from moderation.models import Purge, PurgeApproval
 from moderation.operations.access.limits import limits_of
 from moderation.operations.access.visibility import Actor
 
+_LIMITED_IN = Coalesce("manifest_guild_ids", "guild_ids")
+"""As `Purge.limited_in`."""
+
 
 class ApprovalNeeded(BadInput):
     """The purge is above a limit of its moderator: another person has to approve it."""
@@ -29,7 +33,7 @@ class ApprovalNeeded(BadInput):
 
 def check_confirmation(purge: Purge, moderator: User) -> None:
     """Raise `ApprovalNeeded` or `BadInput` if a purge is above a limit of its moderator. Its row is locked."""
-    places = limits_of(moderator, purge.guild_ids)
+    places = limits_of(moderator, purge.limited_in)
     if text := _describe_approval(purge, places):
         raise ApprovalNeeded(text)
     hourly = [place for place in places if place.limits.per_hour]
@@ -42,7 +46,7 @@ def check_confirmation(purge: Purge, moderator: User) -> None:
 
 def approval_needed(purge: Purge, moderator: Actor) -> Text | None:
     """Return above which limit of a person a purge is, so that another has to approve it; None if it is not."""
-    return _describe_approval(purge, limits_of(moderator, purge.guild_ids))
+    return _describe_approval(purge, limits_of(moderator, purge.limited_in))
 
 
 def check_open_previews(
@@ -56,7 +60,7 @@ def check_open_previews(
     previews = Purge.objects.filter(
         moderator=moderator, state__in=(PurgeState.SCANNING, PurgeState.READY), is_rewrite=False
     )
-    rows = previews.exclude(pk=replaced or 0).order_by("pk").values_list("guild_ids", "ready_at", "created_at")
+    rows = previews.exclude(pk=replaced or 0).order_by("pk").values_list(_LIMITED_IN, "ready_at", "created_at")
     opened = [(guilds, (ready_at or created_at) + life) for guilds, ready_at, created_at in rows]
     for place in places:
         ends = sorted(end for guilds, end in opened if place.includes(guilds))
@@ -128,7 +132,7 @@ def _confirmed_in_the_last_hour(moderator: User) -> list[tuple[Sequence[int] | N
     rows = confirmed.filter(is_rewrite=False).order_by("confirmed_at")
     return [
         (guild_ids, Confirmed(at, messages))
-        for guild_ids, at, messages in rows.values_list("guild_ids", "confirmed_at", "manifest")
+        for guild_ids, at, messages in rows.values_list(_LIMITED_IN, "confirmed_at", "manifest")
         if at is not None
     ]
 

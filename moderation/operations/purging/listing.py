@@ -111,14 +111,14 @@ def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurg
     """Add the channels and the numbers of messages that are still deleted, in three statements."""
     ids = [one.purge.pk for one in listed]
     summaries = ManifestSummary.objects.filter(pk__in=ids).values_list("pk", "data__channels", "data__channel_count")
-    places = {pk: ([int(row[0]) for row in rows or ()][:MAX_PLACES], int(count or 0)) for pk, rows, count in summaries}
+    places = {pk: ([int(row[0]) for row in rows or ()], int(count or 0)) for pk, rows, count in summaries}
     channels = visible_channels(user).in_bulk({channel_id for shown, _count in places.values() for channel_id in shown})
     left = Sum(F("deleted") + F("already_gone") - F("undone"))
     counts = dict(PurgePeriod.objects.filter(purge_id__in=ids).order_by().values_list("purge_id").annotate(left=left))
     deleted = []
     for one in listed:
         shown, channel_count = places.get(one.purge.pk, ([], 0))
-        here = [channels[channel_id] for channel_id in shown if channel_id in channels]
+        here = [channels[channel_id] for channel_id in shown if channel_id in channels][:MAX_PLACES]
         deleted.append(DeletedPurge(one, int(counts.get(one.purge.pk, 0)), here, max(channel_count - len(here), 0)))
     return deleted
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
+from django.db.models import BigIntegerField, Case, Exists, OuterRef, QuerySet, When
+from django.db.models.functions import Cast
+
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import first_id_at, ms_of, unix_ms
@@ -18,11 +21,12 @@ from chatstore.models import Channel, Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.findings.records import Problem, sync_findings
+from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
 from chatstore.store.activity import busy_channels
 from moderation.domain.raids import MINUTE_MS, Assessment, Limits
 from moderation.models import RaidSettings
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.store.dismissed_raids import is_dismissed, record_dismissal
@@ -102,25 +106,34 @@ def open_raid(channel_id: int) -> Finding | None:
     return Finding.objects.open().filter(kind=RAID, subject=str(channel_id)).first()
 
 
-def raided_channels() -> set[int]:
-    """Return the ids of the channels with the newest open findings about raids."""
-    raids = Finding.objects.open().filter(kind=RAID).order_by("-opened_at")[:MAX_MARKED]
+def raided_channels(user: Actor) -> set[int]:
+    """Return the ids of the channels that a user may open with the newest open findings about raids."""
+    raids = _open_raids(user, VIEW_CHANNELS).order_by("-opened_at")[:MAX_MARKED]
     return {int(subject) for subject in raids.values_list("subject", flat=True)}
 
 
-def list_raids(user: Actor) -> list[Finding]:
-    """Return the newest open findings about raids, for those who may delete messages."""
+def list_raids(user: Actor, *, except_in: int | None = None) -> list[Finding]:
+    """Return the newest open findings about raids where a user may delete messages. except_in: not in this channel."""
     if not user.has_perm(ADD_PURGE):
         return []
-    raids = list(Finding.objects.open().filter(kind=RAID).order_by("-opened_at")[:MAX_NOTICES])
-    if not raids:
-        return []
-    visible = set(
-        visible_channels(user, ADD_PURGE)
-        .filter(pk__in=[int(raid.subject) for raid in raids])
-        .values_list("pk", flat=True)
-    )
-    return [raid for raid in raids if int(raid.subject) in visible]
+    raids = _open_raids(user, ADD_PURGE)
+    if except_in is not None:
+        raids = raids.exclude(subject=str(except_in))
+    return list(raids.order_by("-opened_at")[:MAX_NOTICES])
+
+
+def _open_raids(user: Actor, right: str) -> QuerySet[Finding]:
+    """Return the open findings about raids in channels in which a user has a right.
+
+    The index of open findings has those of each kind, and the channel of each is found by its key.
+    """
+    raids, scope = Finding.objects.open().filter(kind=RAID), scope_for(user, right)
+    if scope.is_everything:
+        return raids
+    # The subjects of other kinds are no numbers, and Postgres may compute them before it compares the kind.
+    channel_id = Case(When(kind=RAID, then=Cast("subject", BigIntegerField())))
+    there = Channel.objects.filter(in_scope(scope, guild="guild_id", channel="pk"), pk=OuterRef("channel_id"))
+    return raids.alias(channel_id=channel_id).filter(Exists(there))
 
 
 def dismiss_raid(channel_id: int, *, actor: User) -> None:

@@ -65,11 +65,12 @@ def _check_year(time: dt.datetime) -> dt.datetime:
 def _find_guild(name: str, user: User) -> int:
     if "\x00" in name:
         raise BadInput(_("A name cannot contain a NUL character. Remove it."))
-    found = set(Guild.objects.filter(name__iexact=name).values_list("pk", flat=True)[:MAX_CANDIDATES])
-    with suppress(BadInput):
-        found |= set(Guild.objects.filter(pk=parse_snowflake(name)).values_list("pk", flat=True))
     scope = scope_for(user, GIVE_ROLES)
-    within = [guild_id for guild_id in sorted(found) if scope.includes_guild(guild_id)]
+    guilds = Guild.objects.all() if scope.every_guild else Guild.objects.filter(pk__in=scope.guilds)
+    found = set(guilds.filter(name__iexact=name).values_list("pk", flat=True)[:MAX_CANDIDATES])
+    with suppress(BadInput):
+        found |= set(guilds.filter(pk=parse_snowflake(name)).values_list("pk", flat=True))
+    within = sorted(found)
     if not within:
         raise BadInput(_("There is no server “%(name)s”. Enter its exact name or its ID.", name=name[:60]))
     if len(within) > 1:

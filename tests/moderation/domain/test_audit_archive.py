@@ -63,8 +63,8 @@ def changed(lines: list[bytes], at: int, **values: Any) -> list[bytes]:
 
 def test_what_was_written_is_read_back(lines: list[bytes]) -> None:
     seen: list[int] = []
-    found = read_archive(lines, key=KEY, on_link=lambda position, _: seen.append(position))
-    assert found == ArchivedRange(1, 5, FIRST, links()[-1].hash)
+    found = read_archive(lines, keys=[KEY], on_link=lambda position, _: seen.append(position))
+    assert found == ArchivedRange(1, 5, FIRST, links()[-1].hash, name_of_key(KEY))
     assert seen == [1, 2, 3, 4, 5]
 
 
@@ -79,22 +79,22 @@ def test_an_entry_is_the_same_after_it_was_read() -> None:
 
 def test_a_later_file_continues_an_earlier_one() -> None:
     first, second = links(), links(first=6, previous=links()[-1].hash)
-    found = read_archive(write_archive(second, previous=first[-1].hash, key=KEY), key=KEY)
+    found = read_archive(write_archive(second, previous=first[-1].hash, key=KEY), keys=[KEY])
     assert (found.first, found.previous) == (6, first[-1].hash)
 
 
 def test_a_missing_line_is_noticed(lines: list[bytes]) -> None:
     for at in range(len(lines)):
         with pytest.raises(WrongArchive):
-            read_archive([*lines[:at], *lines[at + 1 :]], key=KEY)
+            read_archive([*lines[:at], *lines[at + 1 :]], keys=[KEY])
 
 
 def test_a_file_that_was_cut_off_is_noticed(lines: list[bytes]) -> None:
     for end in range(len(lines)):
         with pytest.raises(WrongArchive):
-            read_archive(lines[:end], key=KEY)
+            read_archive(lines[:end], keys=[KEY])
     with pytest.raises(WrongArchive, match="follows its signature"):
-        read_archive([*lines, lines[1]], key=KEY)
+        read_archive([*lines, lines[1]], keys=[KEY])
 
 
 def test_a_changed_value_is_noticed(lines: list[bytes]) -> None:
@@ -113,20 +113,33 @@ def test_a_changed_value_is_noticed(lines: list[bytes]) -> None:
         (6, {"signature": "00" * 32}),
     ):
         with pytest.raises(WrongArchive):
-            read_archive(changed(lines, at, **values), key=KEY)
+            read_archive(changed(lines, at, **values), keys=[KEY])
 
 
 def test_a_file_that_was_computed_again_needs_the_key(lines: list[bytes]) -> None:
     forged = write_archive(links(), previous=FIRST, key=b"another key of at least 32 chars.")
     with pytest.raises(WrongArchive, match="another key"):
-        read_archive(forged, key=KEY)
+        read_archive(forged, keys=[KEY])
     assert name_of_key(KEY).encode() in lines[-1]
+
+
+def test_a_file_is_verified_with_the_key_that_signed_it_among_several(lines: list[bytes]) -> None:
+    newer = b"a newer key of over 32 characters"
+    assert read_archive(lines, keys=[newer, KEY]).key == name_of_key(KEY)
+    later = list(write_archive(links(), previous=FIRST, key=newer))
+    assert read_archive(later, keys=[newer, KEY]).key == name_of_key(newer)
+    with pytest.raises(WrongArchive, match=f"another key, {name_of_key(KEY)}; known are {name_of_key(newer)}"):
+        read_archive(lines, keys=[newer])
+    # That a key is known does not make it the right one.
+    relabelled = changed(lines, 6, key=name_of_key(newer))
+    with pytest.raises(WrongArchive, match="its signature is wrong"):
+        read_archive(relabelled, keys=[newer, KEY])
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"[]\n", b"null\n", b"\xff\xfe", b'{"format": 1}\n', b"[" * 9_000])
 def test_any_other_file_is_refused(content: bytes) -> None:
     with pytest.raises(WrongArchive):
-        read_archive(content.splitlines(keepends=True), key=KEY)
+        read_archive(content.splitlines(keepends=True), keys=[KEY])
 
 
 def test_an_archive_without_entries_is_not_written() -> None:

@@ -15,7 +15,7 @@ from chatstore.models import Finding, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import work_on_run
-from moderation.domain.audit_archive import ArchivedRange
+from moderation.domain.audit_archive import ArchivedRange, name_of_key
 from moderation.models import AuditEntry, AuditLink
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.audit_archive import (
@@ -33,6 +33,7 @@ from tests.cut_connection import run_until
 from tests.table_owner import as_table_owner
 
 KEY = "a key of the tests, long enough for it"
+NEWER = "a newer key of the tests, long enough"
 OLD = "2024-05-10T12:00:00Z"
 
 
@@ -40,6 +41,14 @@ OLD = "2024-05-10T12:00:00Z"
 def archive(tmp_path: Path, settings: Settings) -> Archive:
     settings.AUDIT_RETENTION_DAYS, settings.AUDIT_ARCHIVE_DIR = 365, str(tmp_path)
     settings.AUDIT_ARCHIVE_KEY = KEY
+    return Archive.from_settings()
+
+
+@pytest.fixture
+def rotated(archive: Archive, begins_after: int, old: list[AuditEntry], settings: Settings) -> Archive:
+    """The archive after a file was written and the key was rotated."""
+    write_archives(archive)
+    settings.AUDIT_ARCHIVE_KEY, settings.AUDIT_ARCHIVE_KEY_FALLBACKS = NEWER, [KEY]
     return Archive.from_settings()
 
 
@@ -92,7 +101,7 @@ def delete(archive: Archive, actor: User) -> int:
 
 def problems_of(archive: Archive, after: int, *anchors: Anchor) -> list[str]:
     """Verify the archives from where the tests begin: those before are not in the folder."""
-    return verify_archives(archive.folder, key=archive.key, after=after, anchors=anchors).problems
+    return verify_archives(archive.folder, keys=archive.keys, after=after, anchors=anchors).problems
 
 
 def test_old_entries_are_archived_and_newer_ones_are_not(
@@ -221,6 +230,44 @@ def test_a_deletion_that_is_killed_between_any_two_statements_is_whole_or_nothin
     assert not problems_of(archive, begins_after)
 
 
+def test_what_the_former_key_signed_is_verified_and_deleted_after_a_rotation(
+    rotated: Archive, begins_after: int, ada: User
+) -> None:
+    out = io.StringIO()
+    call_command(
+        "audit_verify", "--archives", str(rotated.folder), "--after", str(begins_after), stdout=out, stderr=out
+    )
+    assert f"signed     1 by key {name_of_key(KEY.encode())}" in out.getvalue()
+    assert delete(rotated, ada) == 6
+    link_entries()
+    assert not problems_of(rotated, begins_after)
+
+
+def test_new_files_are_signed_with_the_new_key_and_continue_the_old_ones(rotated: Archive, begins_after: int) -> None:
+    change_audit_log("UPDATE moderation_auditentry SET at = %s WHERE action = 'hold_lifted'", OLD)
+    relink()
+    (written,) = write_archives(rotated)
+    assert (written.first, written.key) == (begins_after + 7, name_of_key(NEWER.encode()))
+    result = verify_archives(rotated.folder, keys=rotated.keys, after=begins_after)
+    assert not result.problems
+    assert result.signed == {name_of_key(key.encode()): 1 for key in (KEY, NEWER)}
+
+
+def test_a_key_that_is_no_longer_set_is_named(
+    rotated: Archive, begins_after: int, ada: User, settings: Settings
+) -> None:
+    settings.AUDIT_ARCHIVE_KEY_FALLBACKS = []
+    alone = Archive.from_settings()
+    (file,) = list_archives(rotated.folder)
+    keys = f"{name_of_key(KEY.encode())}; known are {name_of_key(NEWER.encode())}"
+    (problem,) = problems_of(alone, begins_after)
+    assert problem == f"{file.path.name}: it was signed with another key, {keys}."
+    with pytest.raises(BadInput, match=f"another key, {keys}. Nothing of it was deleted"):
+        delete(alone, ada)
+    with pytest.raises(BadInput, match=f"another key, {keys}"):
+        write_archives(alone)
+
+
 @pytest.fixture
 def deleted(archive: Archive, old: list[AuditEntry], ada: User) -> list[ArchivedRange]:
     """Two archives, of which both are deleted from the database."""
@@ -259,7 +306,7 @@ def test_an_archive_that_was_changed_or_taken_away_is_named(
 def test_archives_of_the_beginning_that_are_missing_are_named(
     archive: Archive, begins_after: int, deleted: list[ArchivedRange]
 ) -> None:
-    (problem,) = verify_archives(archive.folder, key=archive.key).problems
+    (problem,) = verify_archives(archive.folder, keys=archive.keys).problems
     assert problem == f"Positions 1 to {begins_after} are in no archive."
 
 
