@@ -73,20 +73,28 @@ def poll_version(user: Actor, purge_id: int) -> str:
 
     Signed for the user, who has seen the page if they know it: the answer to a poll needs no other check.
     """
-    version, state = Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
-    return _page_version(user, purge_id, version, state)
+    return _page_version(user, purge_id, *_stored_version(purge_id))
 
 
 def panel_version(user: Actor, purge_id: int) -> str:
     """Return the same for the panel."""
-    version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
-    return _sign_version(user, purge_id, version, int(time.time()) // PANEL_REFRESH_SECONDS)
+    version, _ = _stored_version(purge_id)
+    return _sign_version(user, purge_id, version, _count_periods(PANEL_REFRESH_SECONDS))
 
 
 def _page_version(user: Actor, purge_id: int, version: int | None, state: str) -> str:
     # Nothing but the decision changes the page of a preview that waits for approval.
-    period = 0 if state == PurgeState.READY else int(time.time()) // POLL_REFRESH_SECONDS
+    period = 0 if state == PurgeState.READY else _count_periods(POLL_REFRESH_SECONDS)
     return _sign_version(user, purge_id, version, period)
+
+
+def _stored_version(purge_id: int) -> tuple[int | None, str]:
+    """Return the version and the state of a purge; None and "" if there is none."""
+    return Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
+
+
+def _count_periods(seconds: int) -> int:
+    return int(time.time()) // seconds
 
 
 def _sign_version(user: Actor, purge_id: int, version: int | None, period: int) -> str:

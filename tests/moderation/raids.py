@@ -10,7 +10,7 @@ from chatstore.demo.raid import make_raiders, write_raid_text
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Finding, Guild
+from chatstore.models import Channel, ChatUser, Finding
 from chatstore.store import activity, authors, ledger, messages
 from chatstore.store.redis import redis_client
 from moderation.operations.raids.detection import RAID
@@ -38,10 +38,7 @@ class Raid:
 def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: int = 1_500) -> Raid:
     """Write a raid with a message every so often until now, and members who talk before it and meanwhile."""
     rng = random.Random(7)
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Tidewalkers")
-    channel.name = "general"
-    channel.save()
+    channel = make_channel(guild="Tidewalkers", name="general")
     raid_users, old_users = _make_users(raiders, members)
     count = raiders * each
     start_ms = now_ms() - apart_ms * count

@@ -28,6 +28,7 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, require
 from moderation.models import Invitation, StaffIdentity
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.roles import check_grant, give_roles
 
@@ -121,7 +122,7 @@ def accept_invitation(token: str, *, password: str, address: str | None) -> User
     except ValidationError as error:
         raise BadInput(" ".join(error.messages)) from None
     with transaction.atomic():
-        account = User.objects.select_for_update().get(pk=account.pk)
+        account = lock_account(account)
         invitation = _open_invitation(token)
         used = Invitation.objects.filter(pk=invitation.pk, ended_at=None, expires_at__gt=ClockTimestamp())
         if not used.update(ended_at=ClockTimestamp()):

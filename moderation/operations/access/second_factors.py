@@ -24,6 +24,7 @@ from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.rights import grants_of, require
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions
 
@@ -86,7 +87,7 @@ def add_second_factor(account: User, secret: str, *, code: str, address: str | N
 
     Raises `BadInput` if the code is wrong, or if the account has a second factor already.
     """
-    User.objects.select_for_update().get(pk=account.pk)
+    lock_account(account)
     if has_second_factor(account):
         raise BadInput(_("This account already has a second factor. Remove it first."))
     totp, typed = TOTP(bytes.fromhex(secret)), _normalise(code)

@@ -40,7 +40,7 @@ def test_a_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(raid: R
         target.click()
         clicks += 1
 
-    notice = page.locator(".raid-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
+    notice = page.locator(".page-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
     expect(notice).to_contain_text("Possible raid in #general (Tidewalkers): 60 messages by 12 accounts")
     click(notice.get_by_role("link"))
     expect(page.locator(".established")).to_be_hidden()
