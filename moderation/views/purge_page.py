@@ -29,7 +29,7 @@ from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.summary import describe_purges
-from moderation.operations.steps.totals import PurgeTotals, count_still_deleted, totals_of
+from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, count_still_deleted, totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
     UndoPeriod,
@@ -143,6 +143,11 @@ class PurgeFacts:
         """Return the number of messages that are still deleted."""
         return count_still_deleted(self._purge)
 
+    @property
+    def copies(self) -> CopyCounts:
+        """Return the number of copies."""
+        return count_copies(self.totals, still_deleted=self.deleted)
+
 
 def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the whole page. query: the zoom of the strips. Raises `BadInput`."""
@@ -184,7 +189,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channels = facts.channels
-    erasing = describe_erasing(user, purge, deleted=lambda: facts.deleted)
+    erasing = describe_erasing(user, purge, copies=lambda: facts.copies)
     channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary
