@@ -167,8 +167,10 @@ def _parse_query(request: HttpRequest) -> AuditQuery:
 
 def _read(query: QueryDict, name: str) -> str:
     text = query.get(name, "").strip()
-    if "\x00" in text or len(text) > MAX_TYPED_CHARACTERS:
-        raise BadInput(_("Remove special characters, and enter at most 200 characters."))
+    if "\x00" in text:
+        raise BadInput(_("A filter cannot contain a NUL character. Remove it."))
+    if len(text) > MAX_TYPED_CHARACTERS:
+        raise BadInput(_("Enter at most %(count)s characters in a filter.") % {"count": MAX_TYPED_CHARACTERS})
     return text
 
 

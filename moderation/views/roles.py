@@ -50,7 +50,7 @@ def roles(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request)
     if not request.user.has_perm(GIVE_ROLES):
-        raise Forbidden(gettext("Only administrators give roles."))
+        raise Forbidden(gettext("Only administrators can give roles."))
     require_confirmation(request)
     typed, actor = request.POST, actor_of(request)
     try:

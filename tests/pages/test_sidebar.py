@@ -119,4 +119,4 @@ def test_a_guild_with_very_many_channels_refers_to_the_search(guild: Guild, mona
     )
     html = sidebar_of(sign_in(mona), f"/sidebar/?channel={first.pk}")
     assert html.count("/channels/") == MAX_NEIGHBOURS
-    assert "Find other channels by the search box." in html
+    assert "Find other channels with the search box." in html

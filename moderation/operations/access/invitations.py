@@ -59,7 +59,12 @@ def parse_people(text: str) -> list[Person]:
         raise BadInput(_("Invite at most %(count)s people at once.", count=str(MAX_PEOPLE)))
     for one, following in pairwise(people):
         if one.username == following.username:
-            raise BadInput(_("The user name %(name)s is there twice.", name=one.username[:MAX_NAME_CHARACTERS]))
+            raise BadInput(
+                _(
+                    "The user name %(name)s is listed twice. Remove one of them.",
+                    name=one.username[:MAX_NAME_CHARACTERS],
+                )
+            )
     return people
 
 
@@ -185,7 +190,7 @@ def _awaits_owner(account: User) -> bool:
 
 
 def _is_taken(username: str) -> BadInput:
-    return BadInput(_("There is an account %(name)s already. Give it a role instead.", name=username))
+    return BadInput(_("The account %(name)s already exists. Give it a role instead.", name=username))
 
 
 def _open_invitation(token: str) -> Invitation:
@@ -203,7 +208,7 @@ def _open_invitation(token: str) -> Invitation:
 
 
 def _no_invitation() -> NotFound:
-    return NotFound(_("This link was used, or is too old. Ask the person who invited you for another one."))
+    return NotFound(_("This link was already used or has expired. Ask the person who invited you for a new one."))
 
 
 def _hash(token: str) -> bytes:

@@ -93,8 +93,8 @@ def give_roles(
         if RoleGrant.objects.filter(account=account).in_force().count() > MAX_GRANTS:
             raise BadInput(
                 ngettext_lazy(
-                    "An account can have at most %(count)s role at a time. Give it for whole guilds.",
-                    "An account can have at most %(count)s roles at a time. Give them for whole guilds.",
+                    "An account can have at most %(count)s role at a time. Give it for whole servers.",
+                    "An account can have at most %(count)s roles at a time. Give them for whole servers.",
                     MAX_GRANTS,
                 )
             )
@@ -130,7 +130,7 @@ def _check_until(until: dt.datetime | None, actor: User) -> None:
     ends = RoleGrant.objects.filter(account=actor, role=Role.ADMIN).in_force().values_list("until", flat=True)
     last = None if None in ends else max((end for end in ends if end is not None), default=None)
     if last is not None and (until is None or until > last):
-        raise BadInput(_("Your own role ends before. Enter an end no later than yours."))
+        raise BadInput(_("Your own role ends earlier. Enter an end no later than yours."))
 
 
 def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:

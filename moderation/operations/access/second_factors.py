@@ -134,7 +134,7 @@ def make_recovery_codes(account: User, *, code: str, address: str | None) -> lis
 def remove_second_factor(account: User, *, code: str, address: str | None) -> None:
     """Remove it. Raises `BadInput` if the code is wrong, and `Forbidden` if a group of the account enforces it."""
     if must_have_second_factor(account):
-        raise Forbidden(_("Your group requires a second factor. An administrator can reset it."))
+        raise Forbidden(_("Your role requires a second factor. Ask an administrator to reset it."))
     _require_code(account, code, address=address)
     with transaction.atomic():
         _delete_devices(account)
@@ -151,7 +151,7 @@ def reset_second_factor(account: User, *, actor: User) -> bool:
     if account.is_superuser and not actor.is_superuser:
         raise Forbidden(_("Only superusers can change the account of a superuser."))
     if account == actor:
-        raise Forbidden(_("You cannot reset your own second factor. Another administrator can."))
+        raise Forbidden(_("You cannot reset your own second factor. Ask another administrator."))
     had_one = _delete_devices(account)
     if had_one:
         end_all_sessions([account.pk])
