@@ -114,3 +114,12 @@ def test_a_visitor_is_offered_nothing_but_home() -> None:
     error = "/invitation/?token=unknown"
     assert '<div class="account-menu">' not in client.get(error).content.decode()
     assert links_of(client, '<nav class="nav"', "</nav>", path=error) == ["/"]
+
+
+def test_the_menu_of_the_account_has_the_initials_of_the_name_beside_them(sign_in: SignIn) -> None:
+    account = make_user("tess", group=None)
+    account.first_name, account.last_name = "Mona", "Ray"
+    account.save()
+    summary = sign_in(account).get("/").content.decode().split('<details class="account">')[1].split("</summary>")[0]
+    assert re.search(r'class="avatar s tone\d" aria-hidden="true">MR</span>', summary)
+    assert "Mona" in summary
