@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 
 from chatstore.demo.plan import DAY_MS, DemoUser
 from chatstore.domain.snowflakes import make_snowflake
@@ -32,6 +33,12 @@ def make_raiders(rng: random.Random, now_ms: int) -> tuple[DemoUser, ...]:
         DemoUser(make_snowflake(now_ms - rng.randrange(DAY_MS // 12, DAY_MS), worker=907, sequence=number), name, "")
         for number, name in enumerate(list(names)[:RAID_ACCOUNTS])
     )
+
+
+def plan_posts(rng: random.Random, raiders: Sequence[DemoUser]) -> Iterator[tuple[int, str]]:
+    """Yield the author and the text of one post of the raid after the other, without end."""
+    while True:
+        yield rng.choice(raiders).user_id, write_raid_text(rng)
 
 
 def write_raid_text(rng: random.Random) -> str:

@@ -54,13 +54,13 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if (self.opens is None) != (self.closes is None):
-            raise BadInput(_("Give both ends of the allowed hours, or neither."))
+            raise BadInput(_("Enter both ends of the allowed hours, or neither."))
         if self.opens is not None and self.opens == self.closes:
             raise BadInput(_("The allowed hours begin and end at the same time. Leave both empty to allow any time."))
         if len(self.cron.split()) != FIELDS:
             raise BadInput(
                 _(
-                    "Give five fields: minute, hour, day of month, month and day of week; "
+                    "Enter five fields: minute, hour, day of month, month and day of week; "
                     "“30 2 * * *” is every night at 02:30."
                 )
             )

@@ -78,8 +78,8 @@ class Selection:
         if max(len(self.channel_ids), len(self.except_channel_ids)) > MAX_CHANNELS:
             raise BadInput(
                 ngettext_lazy(
-                    "Select at most %(count)s channel at a time, or the whole guild.",
-                    "Select at most %(count)s channels at a time, or the whole guild.",
+                    "Select at most %(count)s channel at a time, or the whole server.",
+                    "Select at most %(count)s channels at a time, or the whole server.",
                     MAX_CHANNELS,
                 )
             )

@@ -38,7 +38,7 @@ _GAP_BARS = 3
 _MAX_EMPTY_RUN = 18
 """Buckets. Longer gaps (six months) are drawn as a break: an import from 2009 must not push today off the page."""
 
-_LABEL_DISTANCE = 52
+_LABEL_DISTANCE = 62
 _YEAR, _MONTH = DateFormat(pgettext_lazy("date format", "Y")), DateFormat(pgettext_lazy("date format", "M Y"))
 _MIN_HEIGHT = 3.0
 _UNCOUNTED_HEIGHT = 20.0
@@ -133,6 +133,16 @@ class Strip:
     def is_purge(self) -> bool:
         """True if any message is included, or deleted."""
         return any(bar.highlighted for bar in self.bars)
+
+    @property
+    def has_deleted(self) -> bool:
+        """True if included messages of any bucket have been deleted."""
+        return any(bar.kind == "deleted" for bar in self.bars)
+
+    @property
+    def has_to_delete(self) -> bool:
+        """True if those of any bucket are still to be deleted."""
+        return any(bar.kind == "to-delete" for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:

@@ -1,12 +1,14 @@
-"""Template tags of chat users: their avatar, and a line that tells apart those who share a name."""
+"""Template tags of people: the avatars of chat users and of staff, and a line that tells chat users apart."""
 
 from __future__ import annotations
 
 from django import template
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from chatstore.models import ChatUser
+from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.html import fill
@@ -18,12 +20,18 @@ register = template.Library()
 @register.simple_tag
 def avatar(person: ChatUser, size: str = "s") -> SafeString:
     """Render the avatar of a chat user: initials on their color."""
-    return fill(
-        '<span class="avatar {} tone{}" aria-hidden="true">{}</span>',
-        size,
-        tone_of(person.pk),
-        initials_of(str(person)),
-    )
+    return _draw(person.pk, str(person), size)
+
+
+@register.simple_tag
+def staff_avatar(account: AbstractUser) -> SafeString:
+    """Render the avatar of a staff account in the same way."""
+    return _draw(account.pk, name_of(account), "s")
+
+
+def _draw(number: int, name: str, size: str) -> SafeString:
+    pattern = '<span class="avatar {} tone{}" aria-hidden="true">{}</span>'
+    return fill(pattern, size, tone_of(number), initials_of(name))
 
 
 @register.filter

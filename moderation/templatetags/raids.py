@@ -1,15 +1,13 @@
-"""Template tags of raids: notices on every page, the list of accounts, and the number of selected messages."""
+"""Template tag of raids: the list of accounts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from chatstore.models import Finding
-from moderation.operations.raids.detection import list_raids
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.page_urls import url_of
@@ -20,15 +18,6 @@ register = template.Library()
 
 _CHECKED = SafeString(" checked")
 _ESTABLISHED = SafeString(" data-established")
-
-
-@register.simple_tag(takes_context=True)
-def raid_notices(context: template.Context) -> Sequence[Finding]:
-    """Return the open raids that the viewer may act on. Error pages may have no viewer."""
-    user = context.get("user")
-    if user is None or not user.is_authenticated:
-        return []
-    return list_raids(user, except_in=context.get("hides_notice_of"))
 
 
 @register.simple_tag(takes_context=True)

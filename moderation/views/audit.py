@@ -36,16 +36,13 @@ from moderation.operations.selection.parsing import AmbiguousName
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
 from moderation.views.exports import attach
-from moderation.views.picks import Chosen, describe_choice, describe_rows
+from moderation.views.picks import MAX_TYPED_CHARACTERS, Chosen, describe_choice, describe_rows
 from moderation.views.session import actor_of
 
 FILTERS = ("person", "action", "server", "channel", "user", "purge", "message", "since", "until")
 
 MAX_SHOWN_IDS = 200
 """Ids of messages that the page of an entry shows."""
-
-MAX_CHARACTERS = 200
-"""Length of the text in a filter."""
 
 _YEARS = range(2011, 2045)
 """Years of which entries can be, by their ids."""
@@ -135,7 +132,7 @@ def _export(request: HttpRequest) -> Iterator[ListedEntry]:
 
 def _describe_chosen(request: HttpRequest, query: AuditQuery | None) -> dict[str, Chosen]:
     """Return the channel and the chat user that the filters name, by field. query: None if it was refused."""
-    channel, person = (request.GET.get(name, "").strip()[:MAX_CHARACTERS] for name in ("channel", "user"))
+    channel, person = (request.GET.get(name, "") for name in ("channel", "user"))
     if query is not None:
         # Of a link too.
         channel_id = query.channel_id if query.message is None else query.message[0]
@@ -170,8 +167,10 @@ def _parse_query(request: HttpRequest) -> AuditQuery:
 
 def _read(query: QueryDict, name: str) -> str:
     text = query.get(name, "").strip()
-    if "\x00" in text or len(text) > MAX_CHARACTERS:
-        raise BadInput(_("Remove special characters, and enter at most 200 characters."))
+    if "\x00" in text:
+        raise BadInput(_("A filter cannot contain a NUL character. Remove it."))
+    if len(text) > MAX_TYPED_CHARACTERS:
+        raise BadInput(_("Enter at most %(count)s characters in a filter.") % {"count": MAX_TYPED_CHARACTERS})
     return text
 
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import NotFound
 from chatstore.operations.health.cluster_health import read_cluster_health
-from chatstore.operations.monitoring.console import JobView, describe_job, open_runs
+from chatstore.operations.monitoring.console import JobView, describe_job, describe_stopped_services, open_runs
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH
 from chatstore.tasks import enqueue_run_on_commit
 from moderation.operations.access.maintenance_acts import request_run
@@ -51,6 +51,7 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
         "clock": health.messages_clock,
         "findings": findings,
         "other_findings": other_findings,
+        "stopped_services": describe_stopped_services(),
         "next_repair": repair.next_slot if repair else None,
         "last_repair": repair.last[-1] if repair and repair.last else None,
         "chart": chart_of_worst(days=parse_span(request.GET.get("days", ""))),

@@ -20,7 +20,7 @@ from moderation.operations.access.passkeys import ask_for_one
 from moderation.operations.access.second_factors import has_second_factor
 from moderation.sign_in_stages import count_failure, may_attempt
 from moderation.views.polling import request_reload
-from moderation.views.session import actor_of, passes_second_factor, too_many_attempts
+from moderation.views.session import actor_of, describe_refused_factor, passes_second_factor, too_many_attempts
 
 FIELD = "confirm_secret"
 """Field of the page: a password, or a code of the second factor."""
@@ -51,7 +51,7 @@ class ConfirmIdentity:
         if not may_attempt(request, account):
             return too_many_attempts(request)
         if not _is_right(request, account, request.POST[FIELD]):
-            return _show(request, error_message=gettext("This is not right. Try again."))
+            return _show(request, error_message=_describe_refusal(request, account))
         note_confirmation(request)
         return redirect(request.get_full_path()) if _THEN in request.POST else None
 
@@ -68,6 +68,10 @@ def _is_right(request: HttpRequest, account: User, typed: str) -> bool:
         return is_right
     # Counts a wrong password itself.
     return authenticate(request, username=account.get_username(), password=typed) == account
+
+
+def _describe_refusal(request: HttpRequest, account: User) -> str:
+    return describe_refused_factor(request) if has_second_factor(account) else gettext("Wrong password. Try again.")
 
 
 def _show(request: HttpRequest, *, error_message: str = "") -> HttpResponse:

@@ -25,9 +25,6 @@ from moderation.operations.selection.parsing import AmbiguousName, find_author, 
 from moderation.views.picks import describe_choice, describe_rows
 from moderation.views.session import actor_of
 
-MAX_CHARACTERS = 200
-"""Length of a name in the form."""
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required(VIEW_HOLDS, raise_exception=True)
@@ -82,10 +79,9 @@ def _show(
     status: int = 200,
 ) -> HttpResponse:
     """Render the page. ambiguous: a name that was typed, with the users or channels that it may mean as buttons."""
-    typed_names = {name: typed.get(name, "").replace("\x00", "")[:MAX_CHARACTERS] for name in ("channel", "user")}
     context = {
         "nav": "holds",
-        "chosen": describe_choice(request.user, channel=typed_names["channel"], person=typed_names["user"]),
+        "chosen": describe_choice(request.user, channel=typed.get("channel", ""), person=typed.get("user", "")),
         "in_force": list_holds(request.user, in_force=True),
         "lifted": list_holds(request.user, in_force=False),
         "typed": typed,

@@ -9,15 +9,13 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
 from chatstore.operations.monitoring.console import describe_stopped_services
-from chatstore.operations.rights import READ_HEALTH, VIEW_ROLES
+from chatstore.operations.rights import READ_HEALTH
 from moderation.operations.erasure.requests import requests_for
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
@@ -26,6 +24,7 @@ from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.listing import list_newest
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
+from moderation.views.menu import pages_titled
 from moderation.views.picks import describe_rows
 
 RECENT_PURGES = 6
@@ -83,35 +82,12 @@ def find(request: HttpRequest) -> HttpResponse:
     return render(request, "moderation/search/results.html", {"query": query, "found": found, "users_found": users})
 
 
-PAGES: tuple[tuple[str, Promise, str], ...] = (
-    ("home", gettext_lazy("Home"), ""),
-    ("purges", gettext_lazy("Purges"), "moderation.view_purge"),
-    ("compose_everywhere", gettext_lazy("Delete messages from several channels"), "moderation.add_purge"),
-    ("reports", gettext_lazy("Reports"), "chatstore.view_reportcase"),
-    ("holds", gettext_lazy("Holds"), "moderation.view_hold"),
-    ("cluster_health", gettext_lazy("Cluster health"), READ_HEALTH),
-    ("channel_table", gettext_lazy("Channels"), READ_HEALTH),
-    ("maintenance", gettext_lazy("Maintenance"), READ_HEALTH),
-    ("roles", gettext_lazy("Roles"), VIEW_ROLES),
-    ("limits", gettext_lazy("Limits"), VIEW_ROLES),
-    ("audit", gettext_lazy("Audit log"), "moderation.view_auditentry"),
-    ("account", gettext_lazy("Account security"), ""),
-    ("preferences", gettext_lazy("Preferences"), ""),
-)
-"""Pages that the search box suggests: URL name, title, and the permission that they need."""
-
-
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def jump(request: HttpRequest) -> HttpResponse:
     """Return what the text in the search box may mean, as a fragment below it."""
     query = request.GET.get("q", "").strip()
-    pages = [
-        (name, title)
-        for name, title, permission in PAGES
-        if query and query.casefold() in str(title).casefold() and (not permission or request.user.has_perm(permission))
-    ]
-    found = suggest(request.user, query)
+    found, pages = suggest(request.user, query), pages_titled(request, query)
     context = {"query": query, "found": found, "people": describe_rows(found.users), "pages": pages}
     return render(request, "moderation/search/_jump.html", context)
 

@@ -31,7 +31,7 @@ def limits(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request, _stored(request))
     if not request.user.has_perm(GIVE_ROLES):
-        raise Forbidden(gettext("Only administrators set limits."))
+        raise Forbidden(gettext("Only administrators can set limits."))
     require_confirmation(request)
     typed, actor = request.POST.dict(), actor_of(request)
     try:

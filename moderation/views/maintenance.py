@@ -217,7 +217,9 @@ def _read_day(text: str) -> dt.date | None:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        raise BadInput(_("“%(text)s” is not a date. Enter one like 2026-11-21.") % {"text": text[:40]}) from None
+        raise BadInput(
+            _("“%(text)s” is not a valid date. Use a format like 2026-11-21.") % {"text": text[:40]}
+        ) from None
     if not dt.MINYEAR < day.year < dt.MAXYEAR:
-        raise BadInput(_("Enter a date between the years 2 and 9998."))
+        raise BadInput(_("Enter a date with a year from 2 to 9998."))
     return day

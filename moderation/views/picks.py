@@ -40,6 +40,9 @@ from moderation.presentation.people import describe_account
 
 CHANNEL_FIELDS = ("channels", "except_channels")
 
+MAX_TYPED_CHARACTERS = 200
+"""Length of what a field of one name accepts."""
+
 
 class Pick(NamedTuple):
     """A chat user or a channel. value: what is put into the field. avatar: of a user, its tone and initials."""
@@ -112,6 +115,7 @@ def describe_fields(user: Actor, form: Composer) -> dict[str, str]:
 
 def describe_choice(user: Actor, *, channel: str, person: str) -> dict[str, Chosen]:
     """Return what the fields `channel` and `user` contain, of which each takes one name; nothing for an empty one."""
+    channel, person = (typed.strip().replace("\x00", "")[:MAX_TYPED_CHARACTERS] for typed in (channel, person))
     found = {}
     if channel:
         found["channel"] = _describe_name(channel, channels_named(user, [channel]))

@@ -21,6 +21,7 @@ from moderation.operations.erasure.requests import (
 )
 from moderation.operations.holds import hold_over_purge
 from moderation.operations.preview.evidence import may_export_evidence
+from moderation.operations.steps.totals import CopyCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ class ErasureView:
 
     may_request: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
     request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
-    last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. deleted: messages
-    that could not be restored any more. also_kept: (purge ID, how many of the messages that purge keeps too).
-    evidence_url: where to export evidence while there is content; "" if the viewer may not.
+    last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. copies: what
+    would be deleted; None if the viewer does not decide. also_kept: (purge ID, how many of the messages that purge
+    keeps too). evidence_url: where to export evidence while there is content; "" if the viewer may not.
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
 
@@ -43,7 +44,7 @@ class ErasureView:
     expires_at: dt.datetime | None = None
     last_request: Erasure | None = None
     erasure: Erasure | None = None
-    deleted: int = 0
+    copies: CopyCounts | None = None
     also_kept: Sequence[tuple[str, int]] = ()
     evidence_url: str = ""
     next_run_at: dt.datetime | None = None
@@ -66,8 +67,8 @@ class ErasureView:
         return name_of(shown.decided_by) if shown and shown.decided_by else ""
 
 
-def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -> ErasureView:
-    """Return what the page shows to this user. deleted: number of messages that are still deleted."""
+def describe_erasing(user: Actor, purge: Purge, *, copies: Callable[[], CopyCounts]) -> ErasureView:
+    """Return what the page shows to this user. copies: counts them."""
     requests = purge.erasures.select_related("requested_by", "decided_by")
     if purge.state in WITHOUT_COPIES:
         erasure = requests.get(decision=ErasureDecision.APPROVED)
@@ -93,7 +94,7 @@ def describe_erasing(user: Actor, purge: Purge, *, deleted: Callable[[], int]) -
         last_request=last
         if last is not None and last.decision in (ErasureDecision.REJECTED, ErasureDecision.HELD)
         else None,
-        deleted=deleted() if has_right else 0,
+        copies=copies() if has_right else None,
         also_kept=list(request.also_kept.items()) if request else (),
         evidence_url=reverse("purge_evidence", args=[purge.pk]) if may_export_evidence(user, purge) else "",
     )

@@ -28,7 +28,7 @@ from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.summary import describe_purges
-from moderation.operations.steps.totals import PurgeTotals, count_still_deleted, totals_of
+from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, count_still_deleted, totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
     UndoPeriod,
@@ -72,20 +72,28 @@ def poll_version(user: Actor, purge_id: int) -> str:
 
     Signed for the user, who has seen the page if they know it: the answer to a poll needs no other check.
     """
-    version, state = Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
-    return _page_version(user, purge_id, version, state)
+    return _page_version(user, purge_id, *_stored_version(purge_id))
 
 
 def panel_version(user: Actor, purge_id: int) -> str:
     """Return the same for the panel."""
-    version = Purge.objects.filter(pk=purge_id).values_list("version", flat=True).first()
-    return _sign_version(user, purge_id, version, int(time.time()) // PANEL_REFRESH_SECONDS)
+    version, _ = _stored_version(purge_id)
+    return _sign_version(user, purge_id, version, _count_periods(PANEL_REFRESH_SECONDS))
 
 
 def _page_version(user: Actor, purge_id: int, version: int | None, state: str) -> str:
     # Nothing but the decision changes the page of a preview that waits for approval.
-    period = 0 if state == PurgeState.READY else int(time.time()) // POLL_REFRESH_SECONDS
+    period = 0 if state == PurgeState.READY else _count_periods(POLL_REFRESH_SECONDS)
     return _sign_version(user, purge_id, version, period)
+
+
+def _stored_version(purge_id: int) -> tuple[int | None, str]:
+    """Return the version and the state of a purge; None and "" if there is none."""
+    return Purge.objects.filter(pk=purge_id).values_list("version", "state").first() or (None, "")
+
+
+def _count_periods(seconds: int) -> int:
+    return int(time.time()) // seconds
 
 
 def _sign_version(user: Actor, purge_id: int, version: int | None, period: int) -> str:
@@ -134,6 +142,11 @@ class PurgeFacts:
         """Return the number of messages that are still deleted."""
         return count_still_deleted(self._purge)
 
+    @property
+    def copies(self) -> CopyCounts:
+        """Return the number of copies."""
+        return count_copies(self.totals, still_deleted=self.deleted)
+
 
 def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the whole page. query: the zoom of the strips. Raises `BadInput`."""
@@ -175,7 +188,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channels = facts.channels
-    erasing = describe_erasing(user, purge, deleted=lambda: facts.deleted)
+    erasing = describe_erasing(user, purge, copies=lambda: facts.copies)
     channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
     summary = describe_purges(user, [purge])[0].summary

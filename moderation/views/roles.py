@@ -50,7 +50,7 @@ def roles(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request)
     if not request.user.has_perm(GIVE_ROLES):
-        raise Forbidden(gettext("Only administrators give roles."))
+        raise Forbidden(gettext("Only administrators can give roles."))
     require_confirmation(request)
     typed, actor = request.POST, actor_of(request)
     try:
@@ -125,7 +125,7 @@ def invitation(request: HttpRequest) -> HttpResponse:
 def _accept(request: HttpRequest, token: str) -> HttpResponse:
     password = request.POST.get("password", "")
     if password != request.POST.get("password_again", ""):
-        raise BadInput(gettext("The passwords are not the same."))
+        raise BadInput(gettext("The passwords differ. Enter the same one twice."))
     account = accept_invitation(token, password=password, address=client_address(request))
     if needs_second_factor(account):
         return begin_second_stage(request, account, next_url="")

@@ -101,9 +101,7 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
         if passes_second_factor(request, account, request.POST.get("code", "")):
             return redirect(complete_sign_in(request, account))
         count_failure(request, account)
-        context["error_message"] = gettext("This code is not valid. Wait for the next one and try again.")
-        if "passkey" in request.POST:
-            context["error_message"] = gettext("This passkey was not accepted. Try again, or enter a code.")
+        context["error_message"] = describe_refused_factor(request)
     context["passkey_options"] = ask_for_one(request, account)
     return render(request, "moderation/account/sign_in_code.html", context)
 
@@ -154,6 +152,13 @@ def passes_second_factor(request: HttpRequest, account: User, code: str) -> bool
     if "passkey" in request.POST:
         return verify_passkey(request, account, request.POST["passkey"], address=address)
     return verify_code(account, code, address=address)
+
+
+def describe_refused_factor(request: HttpRequest) -> str:
+    """Return the message about a code or a passkey that was refused. It does not tell why it was."""
+    if "passkey" in request.POST:
+        return gettext("This passkey was not accepted. Try again, or enter a code.")
+    return gettext("This code is not valid. Wait for the next one and try again.")
 
 
 def _leave_stage(request: HttpRequest, account: User | None, other: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from django.db.models import F
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import BucketStamp, Channel
+from chatstore.models import BucketStamp, Channel, Guild
 from chatstore.models.users import User
 from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
@@ -36,9 +36,12 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def make_channel() -> Channel:
-    """Create a channel under an id that no other test uses."""
-    return Channel.objects.create(id=make_snowflake(now_ms()) | secrets.randbits(22), name="room")
+def make_channel(*, guild: Guild | str | None = None, name: str = "room", category: str = "") -> Channel:
+    """Create a channel under an id that no other test uses. guild: one that exists, or the name of a new one."""
+    channel_id = make_snowflake(now_ms()) | secrets.randbits(22)
+    if isinstance(guild, str):
+        guild = Guild.objects.create(id=channel_id - 1, name=guild)
+    return Channel.objects.create(id=channel_id, guild=guild, name=name, category=category)
 
 
 def old_ids(count: int, *, buckets_ago: int = 3) -> list[int]:

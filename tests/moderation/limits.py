@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.limits import Limits
 from moderation.domain.selection import Selection
@@ -16,9 +16,7 @@ from tests.moderation.channels import choose, make_channel, old_ids, preview, wr
 
 def make_guild_channel(name: str = "Tidewalkers") -> Channel:
     """Return a channel of a new guild, with 20 old messages."""
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=name)
-    channel.save()
+    channel = make_channel(guild=name)
     write(channel, old_ids(20))
     return channel
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import random
 import secrets
 from dataclasses import dataclass
+from io import StringIO
+
+from django.core.management import call_command
 
 from chatstore.demo.raid import make_raiders, write_raid_text
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Finding, Guild
+from chatstore.models import Channel, ChatUser, Finding
 from chatstore.store import activity, authors, ledger, messages
+from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
 from chatstore.store.redis import redis_client
 from moderation.operations.raids.detection import RAID
-from tests.moderation.channels import make_channel, now_ms
+from tests.moderation.channels import make_channel, now_ms, old_ids, write
 
 YEAR_MS = 365 * 86_400_000
+MEMBERS = 6
 WORDS = (
     "tonight steering anchor before nine leviathan really longboat please ready side left wave enormous hat lost "
     "saltmarsh repair mast dinner two more fog thicker since update crew harbour lantern oil compass north storm "
@@ -26,7 +31,10 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Raid:
-    """The raided channel, the messages of the raid and those of everybody else, ascending."""
+    """The raided channel, the messages of the raid and those of everybody else, ascending.
+
+    members: who talked during the raid.
+    """
 
     channel: Channel
     raid_ids: list[int]
@@ -35,13 +43,10 @@ class Raid:
     members: frozenset[int]
 
 
-def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: int = 1_500) -> Raid:
+def write_raid(*, raiders: int = 12, each: int = 5, members: int = MEMBERS, apart_ms: int = 1_500) -> Raid:
     """Write a raid with a message every so often until now, and members who talk before it and meanwhile."""
     rng = random.Random(7)
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Tidewalkers")
-    channel.name = "general"
-    channel.save()
+    channel = make_channel(guild="Tidewalkers", name="general")
     raid_users, old_users = _make_users(raiders, members)
     count = raiders * each
     start_ms = now_ms() - apart_ms * count
@@ -58,7 +63,7 @@ def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: 
         for n, at in enumerate(times)
     ]
     for user in old_users:
-        authors.ensure_author_bucket(user.pk, channel.pk, bucket_at(now_ms() - 2 * YEAR_MS))
+        _join_long_ago(user, channel)
     for message in (*raid, *talk):
         ledger.ensure_row(channel.pk, message.bucket)
         authors.ensure_author_bucket(message.author_id, channel.pk, bucket_of(message.message_id))
@@ -75,11 +80,35 @@ def write_raid(*, raiders: int = 12, each: int = 5, members: int = 6, apart_ms: 
     )
 
 
+def post_raid() -> Raid:
+    """Have `manage.py chatter` raid a channel as in the demonstration, with members who have been there for long."""
+    channel = make_channel(guild="Tidewalkers", name="general")
+    _, users = _make_users(0, MEMBERS)
+    for number, user in enumerate(users):
+        _join_long_ago(user, channel)
+        write(channel, old_ids(2 * MEMBERS)[number::MEMBERS], author=user.pk)
+    earlier = {message.message_id for message in read_page(channel.pk).messages}
+    call_command("chatter", raid=True, seed=5, rate=50, seconds=1.6, channel=[channel.pk], json=True, stdout=StringIO())
+    written = read_page(channel.pk, limit=MAX_PAGE_SIZE).messages
+    old = {user.pk for user in users}
+    return Raid(
+        channel,
+        sorted(message.message_id for message in written if message.author_id not in old),
+        sorted(message.message_id for message in written if message.author_id in old),
+        frozenset(message.author_id for message in written) - old,
+        frozenset(message.author_id for message in written if message.message_id not in earlier) & old,
+    )
+
+
 def forget_raids() -> None:
     """Delete the findings, and the counts of posts that would open them again."""
     Finding.objects.filter(kind=RAID).delete()
     for key in redis_client().scan_iter("posts:*"):
         redis_client().delete(key)
+
+
+def _join_long_ago(user: ChatUser, channel: Channel) -> None:
+    authors.ensure_author_bucket(user.pk, channel.pk, bucket_at(now_ms() - 2 * YEAR_MS))
 
 
 def _make_users(raiders: int, members: int) -> tuple[list[ChatUser], list[ChatUser]]:

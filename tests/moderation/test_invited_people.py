@@ -17,7 +17,7 @@ def test_a_line_has_a_user_name_and_a_full_name_if_there_is_one() -> None:
     ("typed", "error"),
     [
         (" \n\r\n", "Enter a user name."),
-        ("nora\nolga\nnora Nora Quist", "The user name nora is there twice."),
+        ("nora\nolga\nnora Nora Quist", "The user name nora is listed twice. Remove one of them."),
         ("\n".join(f"person{number}" for number in range(MAX_PEOPLE + 1)), "Invite at most 50 people at once."),
     ],
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from chatstore.domain.roles import Grant, Role
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
 from moderation.operations.access.invitations import invite
@@ -59,9 +59,7 @@ def previewed() -> PreviewedPurge:
 
 def make_previewed_purge() -> PreviewedPurge:
     """Create a channel with a purge that is waiting for confirmation."""
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-    channel.save()
+    channel = make_channel(guild="Harbour")
     ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     ids = old_ids(12)
     write(channel, ids[::2], content="buy")

@@ -131,7 +131,7 @@ def create_account(name: str) -> tuple[str, str]:
 def sign_in(page: Page, site: Site, account: tuple[str, str]) -> None:
     """Sign in through the form."""
     page.goto(f"{site.url}/sign-in/")
-    page.get_by_label("Username").fill(account[0])
+    page.get_by_label("User name").fill(account[0])
     page.get_by_label("Password").fill(account[1])
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{site.url}/")

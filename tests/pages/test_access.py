@@ -13,7 +13,6 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chatstore.domain.roles import Role
-from chatstore.models import Guild
 from chatstore.models.users import User
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
@@ -50,10 +49,8 @@ def cast(world: PreviewedPurge) -> dict[str, User | None]:
 def make_cast(world: PreviewedPurge) -> dict[str, User | None]:
     groups = {"lena": "leads", "aron": "auditors", "otto": "operators", "ada": "admins"}
     cast = {role: make_user(role, group=groups.get(role)) for role in ROLES if role != "anonymous"}
-    elsewhere = make_channel()
-    elsewhere.guild = Guild.objects.create(pk=elsewhere.pk - 1, name="Quarry")
-    elsewhere.save()
-    give(cast["gus"], Role.MODERATOR, guild_id=elsewhere.guild.pk)
+    elsewhere = make_channel(guild="Quarry")
+    give(cast["gus"], Role.MODERATOR, guild_id=elsewhere.guild_id)
     give(cast["mona"], Role.MODERATOR, guild_id=world.channel.guild_id)
     return {"anonymous": None, **cast}
 

@@ -16,7 +16,7 @@ from django.test import Client
 
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
 from moderation.operations.access.audit import record_action
@@ -50,10 +50,7 @@ def client(ada: User, sign_in: SignIn) -> Client:
 @pytest.fixture
 def channel() -> Channel:
     """A channel with a guild of its own."""
-    made = make_channel()
-    made.guild = Guild.objects.create(pk=secrets.randbits(60), name=f"Guild {secrets.token_hex(4)}")
-    made.save()
-    return made
+    return make_channel(guild=f"Guild {secrets.token_hex(4)}")
 
 
 @pytest.fixture
@@ -135,10 +132,7 @@ def test_the_suggestions_are_for_those_who_read_the_log_and_of_channels_whose_en
     sign_in: SignIn, mona: User
 ) -> None:
     name = f"pier-{secrets.token_hex(6)}"
-    here, there = make_channel(), make_channel()
-    for one in (here, there):
-        one.guild, one.name = Guild.objects.create(pk=secrets.randbits(60), name="Harbour"), name
-        one.save()
+    here, there = (make_channel(guild="Harbour", name=name) for _ in range(2))
     gina = make_user("gina", group=None)
     give(gina, Role.AUDITOR, guild_id=here.guild_id)
     give(gina, Role.MODERATOR, guild_id=there.guild_id)

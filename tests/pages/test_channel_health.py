@@ -13,7 +13,7 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.texts import format_date_range
-from chatstore.models import Channel, ChannelDay, Guild, JobRun
+from chatstore.models import Channel, ChannelDay, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, open_finding
@@ -246,10 +246,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\x1b{{ 7|add:7 }}"
 
 
 def test_a_hostile_channel_breaks_none_of_these_pages(otto: User, mona: User, sign_in: SignIn) -> None:
-    channel, ids = make_channel(), old_ids(8)
-    guild = Guild.objects.create(pk=channel.pk - 1, name=HOSTILE)
-    Channel.objects.filter(pk=channel.pk).update(name=HOSTILE, guild=guild, category=HOSTILE)
-    channel.refresh_from_db()
+    channel, ids = make_channel(guild=HOSTILE, name=HOSTILE, category=HOSTILE), old_ids(8)
     write(channel, ids, content=HOSTILE)
     purge_now(mona, by_victor(channel))
     bucket = bucket_of(ids[0])

@@ -44,9 +44,7 @@ def read(user: User, sign_in: SignIn) -> str:
 def measured() -> int:
     """Return a channel with a measured bucket of many tombstones."""
     make_room_in_lists()
-    channel = make_channel()
-    channel.name = "harbour<i>"
-    channel.save()
+    channel = make_channel(name="harbour<i>")
     first, _ = bucket_ids(BUCKET)
     ids = [first + number for number in range(1, MANY + 11)]
     write_messages(channel.pk, ids)

@@ -41,10 +41,7 @@ def select(client: Client, path: str, fields: dict[str, Any]) -> Selection:
 
 
 def named_channel() -> Channel:
-    channel = make_channel()
-    channel.name = f"pier-{secrets.token_hex(4)}"
-    channel.save()
-    return channel
+    return make_channel(name=f"pier-{secrets.token_hex(4)}")
 
 
 def test_the_summary_names_every_condition_and_runs_no_query(mona: User, sign_in: SignIn) -> None:

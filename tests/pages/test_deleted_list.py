@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from chatstore.models import Guild
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -32,9 +31,7 @@ def read(client: Client, path: str) -> str:
 
 
 def purge_of(mona: User, count: int = 3) -> Purge:
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-    channel.save()
+    channel = make_channel(guild="Harbour")
     write(channel, old_ids(count))
     return purge_now(mona, by_victor(channel))
 

@@ -140,6 +140,23 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
     assert at(erased) in page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
 
 
+def test_a_partly_restored_purge_says_what_happens_to_which_messages(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge
+) -> None:
+    part = UndoPart(message_ids=tuple(old_ids(20)[:5]))
+    request_undo(purge.pk, moderator=purge.moderator, part=part, reason="Appeal accepted")
+    run_to_end(purge)
+    effect = (
+        "Once approved, the copies of 20 messages are deleted. 5 of these messages were restored and are not affected. "
+        "The other 15 can never be restored or read again. They stay deleted."
+    )
+    assert effect in " ".join(page(sign_in(lena), at(purge)).split())
+    request_erasure(purge.pk, moderator=lena, reason="request 71")
+    shown = " ".join(page(sign_in(ada), at(purge)).split())
+    assert effect in shown
+    assert "Permanently delete the copies of 20 messages" in shown
+
+
 def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
     request_undo(purge.pk, moderator=purge.moderator, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -24,11 +23,9 @@ def channels() -> list[Channel]:
     """Create two channels called #general in guilds of their own, each with ten messages of Victor."""
     made, ids = [], old_ids(20)
     for number in range(2):
-        guild = Guild.objects.create(pk=secrets.randbits(40), name=f"Guild {number}")
-        channel = make_channel()
-        Channel.objects.filter(pk=channel.pk).update(guild=guild, name="general")
+        channel = make_channel(guild=f"Guild {number}", name="general")
         write(channel, ids[10 * number : 10 * number + 10])
-        made.append(Channel.objects.select_related("guild").get(pk=channel.pk))
+        made.append(channel)
     return made
 
 

@@ -72,7 +72,11 @@ def test_a_missing_heartbeat_is_shown_even_without_the_monitor(otto: User, sign_
 
 def test_a_stopped_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:
     redis_client().delete("seen:monitor")
-    assert "No worker has run the monitor checks" in findings_of(sign_in(otto).get("/").content.decode())
+    client = sign_in(otto)
+    for path in ("/", "/health/"):
+        html = findings_of(client.get(path).content.decode())
+        assert "No worker has run the monitor checks" in html
+        assert "All checks passed" not in html
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from django.test import Client
 
 from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.channel_list import ChannelQuery, list_channels
@@ -80,11 +80,7 @@ class Place:
 
 def make_place(author: int, *, guild: bool = True) -> Place:
     ada, word = make_user("ada", group="admins"), f"w{secrets.token_hex(6)}"
-    channel = make_channel()
-    channel.name = f"{word}-channel"
-    if guild:
-        channel.guild = Guild.objects.create(pk=channel.pk - 1, name=f"{word} guild")
-    channel.save()
+    channel = make_channel(guild=f"{word} guild" if guild else None, name=f"{word}-channel")
     ids = old_ids(10)
     write(channel, ids[:5], author=author, content=word)
     write(channel, ids[5:], author=author + 1, content=word)
@@ -264,8 +260,7 @@ def test_a_lead_of_another_guild_lifts_no_hold(world: World) -> None:
 
 def add_channel(place: Place, author: int) -> Channel:
     """Add a channel without a hold to a guild, with messages by an author."""
-    channel = make_channel()
-    Channel.objects.filter(pk=channel.pk).update(guild_id=place.channel.guild_id, name=place.channel.name)
+    channel = make_channel(guild=place.channel.guild, name=place.channel.name)
     write(channel, old_ids(3), author=author)
     return channel
 

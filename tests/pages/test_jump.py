@@ -10,7 +10,7 @@ from django.test import Client
 
 from chatstore.domain.row_ids import decode_row_id
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import ChatUser, Guild
+from chatstore.models import ChatUser
 from chatstore.models.users import User
 from tests.moderation.channels import make_channel, now_ms
 from tests.pages.conftest import PreviewedPurge
@@ -25,21 +25,17 @@ def suggest(client: Client, query: str) -> str:
 
 
 def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: User, sign_in: SignIn) -> None:
-    channel = make_channel()
-    guild = Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="Tidewalkers & friends")
-    channel.guild, channel.name = guild, f"harbour-{channel.pk}"
-    channel.save()
-    account = ChatUser.objects.create(
-        pk=make_snowflake(now_ms()) | secrets.randbits(22), name=f"harbour-{channel.pk}-keeper"
-    )
-    html = suggest(sign_in(mona), f"harbour-{channel.pk}")
+    word = f"harbour-{secrets.token_hex(6)}"
+    channel = make_channel(guild="Tidewalkers & friends", name=word)
+    account = ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name=f"{word}-keeper")
+    html = suggest(sign_in(mona), word)
     assert f'href="/channels/{channel.pk}/#end"' in html
     assert "Tidewalkers &amp; friends" in html
     assert f'href="/users/{account.pk}/"' in html
     assert re.search(rf'class="avatar s tone\d".*@{account.name} · account created ', html, re.DOTALL)
     client = sign_in(mona)
-    assert f"/users/{account.pk}/" not in suggest(client, f"#harbour-{channel.pk}")
-    assert f"/channels/{channel.pk}/" not in suggest(client, f"@harbour-{channel.pk}")
+    assert f"/users/{account.pk}/" not in suggest(client, f"#{word}")
+    assert f"/channels/{channel.pk}/" not in suggest(client, f"@{word}")
 
 
 def test_ids_and_links_suggest_what_they_name(mona: User, sign_in: SignIn, previewed: PreviewedPurge) -> None:

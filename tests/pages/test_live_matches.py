@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.operations.preview import first_matches
 from tests.conftest import make_user
@@ -30,9 +30,7 @@ def matches_of(client: Client, **fields: str | int) -> str:
 @pytest.fixture
 def channel() -> Channel:
     """Create a channel of a guild with twelve messages, of two authors and in two buckets."""
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-    channel.save()
+    channel = make_channel(guild="Harbour")
     write(channel, old_ids(6), content="cheap coins")
     write(channel, old_ids(4, buckets_ago=8), content="cheap coins")
     write(channel, recent_ids(2), author=WILMA, content="good morning")
@@ -60,9 +58,7 @@ def test_every_condition_counts(
 
 
 def test_a_guild_is_searched_and_kept_channels_are_not(channel: Channel, mona: User, sign_in: SignIn) -> None:
-    other = make_channel()
-    other.guild = channel.guild
-    other.save()
+    other = make_channel(guild=channel.guild)
     write(other, recent_ids(3), author=WILMA, content="good morning")
     client = sign_in(mona)
     assert " 5 matches " in matches_of(client, guild=channel.guild_id or 0, words="morning")
@@ -126,9 +122,7 @@ def test_what_an_author_posted_elsewhere_hides_no_match_in_the_chosen_channel(
 def test_more_channels_than_are_searched_give_a_lower_bound(
     channel: Channel, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = make_channel()
-    other.guild = channel.guild
-    other.save()
+    other = make_channel(guild=channel.guild)
     write(other, recent_ids(3), content="good morning")
     monkeypatch.setattr(first_matches, "MAX_CHANNELS", 1)
     text = matches_of(sign_in(mona), guild=channel.guild_id or 0, words="morning")

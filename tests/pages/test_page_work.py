@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolvers
 
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -87,10 +87,8 @@ def test_a_timeline_of_many_messages_costs_no_more_templates_and_queries(
 def test_many_channels_beside_a_timeline_cost_no_more_templates_and_queries(
     mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
 ) -> None:
-    alone, among_many = make_channel(), make_channel()
+    alone, among_many = (make_channel(guild="Harbour") for _ in range(2))
     for channel, others in ((alone, 1), (among_many, 40)):
-        channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-        channel.save()
         Channel.objects.bulk_create(
             Channel(pk=channel.pk + 1 + n, guild=channel.guild, name=f"pier-{n}") for n in range(others)
         )

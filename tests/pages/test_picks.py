@@ -14,7 +14,7 @@ from django.test import Client
 
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.operations.preview import first_matches
 from tests.conftest import give, make_user
@@ -39,14 +39,6 @@ def make_author(name: str) -> ChatUser:
     return ChatUser.objects.create(pk=user_id, name=name, display_name=f"The {name}")
 
 
-def guild_channel(name: str, category: str = "") -> Channel:
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-    channel.name, channel.category = name, category
-    channel.save()
-    return channel
-
-
 def test_a_user_has_a_name_a_handle_an_avatar_and_the_age_of_the_account(mona: User, sign_in: SignIn) -> None:
     author = make_author(f"wilma{secrets.token_hex(6)}")
     (pick,) = picks_of(sign_in(mona), kind="people", q=f"@{author.name[:-2]}")
@@ -65,7 +57,7 @@ def test_an_id_finds_its_user(mona: User, sign_in: SignIn) -> None:
 
 def test_channels_are_suggested_where_one_may_delete_not_where_one_may_only_read(sign_in: SignIn) -> None:
     name = f"pier-{secrets.token_hex(6)}"
-    here, there = guild_channel(name), guild_channel(name)
+    here, there = (make_channel(guild="Harbour", name=name) for _ in range(2))
     gina = make_user("gina", group=None)
     give(gina, Role.MODERATOR, guild_id=here.guild_id)
     give(gina, Role.AUDITOR, guild_id=there.guild_id)
@@ -74,7 +66,7 @@ def test_channels_are_suggested_where_one_may_delete_not_where_one_may_only_read
 
 def test_a_channel_has_its_guild_and_category_and_a_guild_narrows_the_list(mona: User, sign_in: SignIn) -> None:
     name = f"pier-{secrets.token_hex(6)}"
-    one, other = guild_channel(name, "Docks"), guild_channel(name)
+    one, other = (make_channel(guild="Harbour", name=name, category=category) for category in ("Docks", ""))
     client = sign_in(mona)
     found = {pick["value"]: (pick["label"], pick["note"]) for pick in picks_of(client, kind="channels", q=name[:-2])}
     assert found == {str(one.pk): (f"#{name}", "Harbour · Docks"), str(other.pk): (f"#{name}", "Harbour")}
@@ -112,7 +104,7 @@ def test_a_count_that_is_not_complete_is_a_lower_bound(
 
 
 def test_what_the_fields_contain_is_described(mona: User, sign_in: SignIn) -> None:
-    author, channel = make_author(f"wilma{secrets.token_hex(6)}"), guild_channel("pier")
+    author, channel = make_author(f"wilma{secrets.token_hex(6)}"), make_channel(guild="Harbour", name="pier")
     query = {"authors": f"{author.name}, nobody-{author.pk}, <b>", "channels": str(channel.pk)}
     page = sign_in(mona).get("/delete/", query).content.decode()
     fields = [json.loads(html.unescape(text)) for text in re.findall(r'data-picks="([^"]*)"', page)]

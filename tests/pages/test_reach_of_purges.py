@@ -13,7 +13,7 @@ from django.test import Client
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.domain.filters import All, Author, Words
 from moderation.domain.selection import Selection
@@ -56,18 +56,11 @@ class Pair:
         return str(self.there.pk), f"{self.word} elsewhere", f"{self.word} reason"
 
 
-def channel_in(guild: str) -> Channel:
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=guild)
-    channel.save()
-    return channel
-
-
 @pytest.fixture
 def pair() -> Pair:
     word, author = f"w{secrets.token_hex(6)}", secrets.randbits(40) + 2**43
     ChatUser.objects.create(pk=author, name=f"v{author}")
-    here, there = channel_in("Gophers"), channel_in("Crabs")
+    here, there = make_channel(guild="Gophers"), make_channel(guild="Crabs")
     Channel.objects.filter(pk=there.pk).update(name=f"{word} elsewhere")
     ids = old_ids(5)
     write(here, ids, author=author, content=word)

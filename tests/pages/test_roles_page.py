@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, Guild, RoleGrant
+from chatstore.models import Channel, RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Invitation, StaffIdentity
 from moderation.operations.access.roles import take_role
@@ -32,10 +32,7 @@ LINK = re.compile(r"/invitation/\?token=([\w-]+)")
 @pytest.fixture
 def channel() -> Channel:
     """A channel of a new guild."""
-    channel = make_channel()
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=f"Harbour {secrets.token_hex(4)}")
-    channel.save()
-    return channel
+    return make_channel(guild=f"Harbour {secrets.token_hex(4)}")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chatstore.domain.roles import Role
-from chatstore.models import Guild, RoleGrant
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.domain.filters import AnyWord, Words
 from moderation.domain.selection import Selection
@@ -123,9 +123,7 @@ def test_the_last_different_selections_are_offered_again(mona: User, sign_in: Si
 def test_a_moderator_of_a_guild_sees_no_shared_filter_of_moderators_elsewhere(
     mona: User, name: str, sign_in: SignIn
 ) -> None:
-    channel, place = make_channel(), f"Harbour {secrets.token_hex(4)}"
-    channel.guild = Guild.objects.create(pk=channel.pk - 1, name=place)
-    channel.save()
+    channel = make_channel(guild=f"Harbour {secrets.token_hex(4)}")
     gus, gil = make_user("gus", group=None), make_user("gil", group=None)
     for account in (gus, gil):
         give(account, Role.MODERATOR, guild_id=channel.guild_id)
@@ -143,10 +141,7 @@ def test_a_moderator_of_a_guild_sees_no_shared_filter_of_moderators_elsewhere(
 def test_a_filter_stays_hidden_elsewhere_when_its_owner_has_lost_their_role(
     ada: User, name: str, sign_in: SignIn, end: str
 ) -> None:
-    channels = make_channel(), make_channel()
-    for channel in channels:
-        channel.guild = Guild.objects.create(pk=channel.pk - 1, name=f"Harbour {secrets.token_hex(4)}")
-        channel.save()
+    channels = [make_channel(guild=f"Harbour {secrets.token_hex(4)}") for _ in range(2)]
     gus, gil, former = (make_user(each, group=None) for each in ("gus", "gil", "former"))
     for account, channel in ((gus, channels[0]), (gil, channels[1]), (former, channels[1])):
         give(account, Role.MODERATOR, guild_id=channel.guild_id)

@@ -30,19 +30,12 @@ def guild() -> Guild:
     return Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="Tide Walkers")
 
 
-def channel_in(guild: Guild, name: str) -> Channel:
-    channel = make_channel()
-    channel.guild, channel.name = guild, name
-    channel.save()
-    return channel
-
-
 def note_posts(posted_at: dict[Channel, float]) -> None:
     redis_client().zadd(activity.KEY, {str(channel.pk): at for channel, at in posted_at.items()})
 
 
 def test_channels_that_were_posted_in_within_the_hour_are_marked(guild: Guild, mona: User, sign_in: SignIn) -> None:
-    quiet, busy, old = (channel_in(guild, name) for name in ("quiet", "busy", "old"))
+    quiet, busy, old = (make_channel(guild=guild, name=name) for name in ("quiet", "busy", "old"))
     now = now_ms() / 1000
     note_posts({busy: now - 60, old: now - 4000})
     html = sign_in(mona).get(f"/channels/{quiet.pk}/").content.decode()
@@ -61,7 +54,7 @@ def test_channels_that_were_posted_in_within_the_hour_are_marked(guild: Guild, m
 
 
 def test_a_guild_leads_to_its_channel_with_the_newest_message(guild: Guild, mona: User, sign_in: SignIn) -> None:
-    first, second, third = (channel_in(guild, name) for name in ("a", "b", "c"))
+    first, second, third = (make_channel(guild=guild, name=name) for name in ("a", "b", "c"))
     client = sign_in(mona)
     assert client.get(f"/guilds/{guild.pk}/")["Location"] == f"/channels/{first.pk}/#end"
     now = now_ms() / 1000
@@ -76,7 +69,7 @@ def sidebar_of(client: Client, path: str) -> str:
 
 
 def test_the_posts_of_the_last_hour_are_a_number_and_a_spark(guild: Guild, mona: User, sign_in: SignIn) -> None:
-    busy, quiet = channel_in(guild, "busy"), channel_in(guild, "quiet")
+    busy, quiet = make_channel(guild=guild, name="busy"), make_channel(guild=guild, name="quiet")
     for _ in range(5):
         activity.note_post(busy.pk)
     wait_until(lambda: sum(activity.posts_of_hour([busy.pk]).get(busy.pk, ())) == 5)
@@ -92,7 +85,7 @@ def test_the_posts_of_the_last_hour_are_a_number_and_a_spark(guild: Guild, mona:
 def test_pages_without_a_channel_list_the_guild_of_the_channel_opened_last(
     guild: Guild, mona: User, sign_in: SignIn
 ) -> None:
-    opened, other = channel_in(guild, "opened"), channel_in(guild, "other")
+    opened, other = make_channel(guild=guild, name="opened"), make_channel(guild=guild, name="other")
     client = sign_in(mona)
     client.get(f"/channels/{opened.pk}/")
     page = client.get("/").content.decode()
@@ -110,9 +103,9 @@ def test_pages_without_a_channel_list_the_guild_of_the_channel_opened_last(
 def test_the_list_takes_few_statements_however_many_channels_there_are(
     guild: Guild, mona: User, sign_in: SignIn, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    opened = channel_in(guild, "opened")
+    opened = make_channel(guild=guild, name="opened")
     for number in range(30):
-        channel_in(guild, f"pier-{number}")
+        make_channel(guild=guild, name=f"pier-{number}")
     client = sign_in(mona)
     client.get(f"/channels/{opened.pk}/")
     with django_assert_max_num_queries(MAX_STATEMENTS):
@@ -120,10 +113,10 @@ def test_the_list_takes_few_statements_however_many_channels_there_are(
 
 
 def test_a_guild_with_very_many_channels_refers_to_the_search(guild: Guild, mona: User, sign_in: SignIn) -> None:
-    first = channel_in(guild, "0")
+    first = make_channel(guild=guild, name="0")
     Channel.objects.bulk_create(
         Channel(pk=first.pk + number, guild=guild, name=f"pier-{number}") for number in range(1, MAX_NEIGHBOURS + 1)
     )
     html = sidebar_of(sign_in(mona), f"/sidebar/?channel={first.pk}")
     assert html.count("/channels/") == MAX_NEIGHBOURS
-    assert "Find other channels by the search box." in html
+    assert "Find other channels with the search box." in html

@@ -160,7 +160,7 @@ def test_an_account_is_not_taken_over_by_its_name_or_an_unverified_address(provi
         client = Client()
         answer = sign_in_as(provider, subject, client)
         assert answer.status_code == 403
-        assert "An account with your name exists already" in answer.content.decode()
+        assert "An account with your name already exists" in answer.content.decode()
         assert client.get("/purges/").status_code == 302
     assert not StaffIdentity.objects.filter(account=mona).exists()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from django.core.management import call_command
 
 from chatstore.domain.reports import Resolution
+from chatstore.domain.roles import Role
 from chatstore.gateway import report_message
 from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
@@ -16,17 +17,20 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.gateway.timeline import open_timeline
 from moderation.domain.filters import All, Author, Content, Has, Not
+from moderation.domain.limits import Limits
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.management.demo_accounts import CAST
 from moderation.models import Purge
+from moderation.operations.access.limits import set_limits
 from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import approve_erasure, request_erasure
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.notes import add_note
 from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.approvals import request_approval
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.worker import run_purge
@@ -34,8 +38,9 @@ from moderation.operations.reports.resolving import claim_case, resolve_case
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import choose, confirm, preview
-from tests.moderation.raids import write_raid
+from tests.moderation.raids import Raid, write_raid
 from tests.moderation.stored_sums import store_sums
+from tests.pages.conftest import make_invitation
 from tests.pages.exports import SampleExport, write_hostile, write_sample_export
 from tests.pages.serving import create_account
 from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
@@ -74,6 +79,8 @@ class Scene:
     failed: Purge
     running: Purge
     raided: int
+    asking: Purge
+    invitation: str
     message: int
     removed: int
     removed_author: int
@@ -124,6 +131,7 @@ def arrange_scene(folder: Path) -> Scene:
     lock_channel(emptied.channel_id, job=job_of(done.pk))
     message = open_timeline(sample.channel_id).messages[20].message_id
     cases = _report_some(mona, lena, sample)
+    raid = write_raid(raiders=37, each=11, apart_ms=450)
     return Scene(
         accounts=accounts,
         sample=sample,
@@ -138,7 +146,9 @@ def arrange_scene(folder: Path) -> Scene:
         behind=run_purge(behind.pk, idle_timeout_seconds=0),
         failed=failed,
         running=make_running_purge(mona),
-        raided=write_raid(raiders=37, each=11, apart_ms=450).channel.pk,
+        raided=raid.channel.pk,
+        asking=_ask_for_approval(mona, ada, raid),
+        invitation=make_invitation(),
         partly=partly,
         erased=erased,
         erased_message=_first_selected_id(erased),
@@ -185,6 +195,16 @@ def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:
     lifted = place_hold(HoldRequest(author=str(free), channel=channel), reason="A report of 3 May is open", actor=mona)
     lift_hold(lifted.pk, actor=lena, reason="The case is closed")
     return run_purge(purge.pk, idle_timeout_seconds=60)
+
+
+def _ask_for_approval(mona: User, ada: User, raid: Raid) -> Purge:
+    """Limit the moderators of the raided guild, and have one of them request approval."""
+    limits = Limits(messages_without_approval=100, messages_per_hour=5_000)
+    set_limits(Role.MODERATOR, raid.channel.guild_id, limits, actor=ada)
+    purge = preview(mona, choose(raid.channel.pk, author_ids=sorted(raid.raiders)))
+    manifest_hash = bytes(purge.manifest_hash or b"")
+    request_approval(purge.pk, moderator=mona, reason="Raid of tonight, all new accounts", manifest_hash=manifest_hash)
+    return purge
 
 
 def _erase(mona: User, lena: User, ada: User, sample: SampleExport, *, requested: Purge) -> Purge:

@@ -64,6 +64,7 @@ ACCOUNT_PAGES = (
     Shot("account", "mona", "/account/"),
     Shot("second-factor", "mona", "/account/second-factor/"),
     Shot("password", "mona", "/account/password/"),
+    Shot("preferences", "mona", "/preferences/"),
 )
 
 
@@ -96,6 +97,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
         _ended_shots(scene),
         _report_shots(scene),
         _raid_shots(scene),
+        _approval_shots(scene),
         _controlled_shots(scene),
         _erasing_shots(scene),
         _health_shots(scene.unhealthy),
@@ -149,6 +151,15 @@ def _raid_shots(scene: Scene) -> Iterator[Shot]:
     guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=scene.raided)
     yield Shot("raid-settings", "ada", f"/guilds/{guild_id}/raid-settings/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
+
+
+def _approval_shots(scene: Scene) -> Iterator[Shot]:
+    yield Shot("approval-own", "mona", f"/purges/{scene.asking.pk}/")
+    yield Shot("approval", "lena", f"/purges/{scene.asking.pk}/")
+    yield Shot("home-lead", "lena", "/")
+    yield Shot("purges-lead", "lena", "/purges/")
+    yield Shot("limits", "ada", "/roles/limits/")
+    yield Shot("invitation", "", f"/invitation/?token={scene.invitation}")
 
 
 def _error_shots(channel: str) -> Iterator[Shot]:

@@ -17,7 +17,9 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore import gateway
-from chatstore.demo.raid import make_raiders, write_raid_text
+from chatstore.demo.plan import DAY_MS
+from chatstore.demo.raid import make_raiders, plan_posts
+from chatstore.domain.snowflakes import make_snowflake
 from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
@@ -35,6 +37,12 @@ RAID_SHARE = 80
 RAIDED_CHANNEL = "general"
 FALLBACK_AUTHORS = 50
 MAX_RECENT_MESSAGES = 200
+MEMBER_DAYS = 30
+"""Age of the accounts that talk during a raid: those of an earlier raid do not."""
+
+MAX_READ_MESSAGES = 500
+"""Newest messages of the raided channel whose authors talk on."""
+
 REPORT_INTERVAL_SECONDS = 5.0
 
 # Shares in percent; the rest are posts.
@@ -133,18 +141,20 @@ class ChatTraffic:
 class RaidTraffic(ChatTraffic):
     """A raid of one channel by new accounts, while its members go on talking."""
 
-    def __init__(self, channel_id: int, author_ids: list[int]) -> None:
-        super().__init__([channel_id], author_ids)
-        raiders = make_raiders(random.Random(), time.time_ns() // 1_000_000)
+    def __init__(self, channel_id: int, *, seed: int | None) -> None:
+        now_ms, rng = time.time_ns() // 1_000_000, random.Random(seed)
+        super().__init__([channel_id], _members(channel_id, now_ms) or _authors())
+        raiders = make_raiders(rng, now_ms)
         ChatUser.objects.bulk_create(ChatUser(id=raider.user_id, name=raider.name) for raider in raiders)
-        self._raiders = [raider.user_id for raider in raiders]
+        self._posts = plan_posts(rng, raiders)
 
     def _choose(self) -> Callable[[], str]:
         return self._raid if random.randrange(100) < RAID_SHARE else self._post
 
     def _raid(self) -> str:
-        content = write_raid_text(random.Random())
-        gateway.post_message(self._channels[0], author_id=random.choice(self._raiders), content=content)
+        with self._lock:
+            author_id, content = next(self._posts)
+        gateway.post_message(self._channels[0], author_id=author_id, content=content)
         return "raided"
 
 
@@ -158,6 +168,7 @@ class Command(InertCommand):
         parser.add_argument("--seconds", type=float, default=60, help="duration in seconds (default: 60)")
         parser.add_argument("--channel", type=int, action="append", help="channel id, repeatable (default: all)")
         parser.add_argument("--raid", action="store_true", help="raid one channel (default: #general) by new accounts")
+        parser.add_argument("--seed", type=int, help="repeat the posts of a raid (default: others each time)")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -166,8 +177,12 @@ class Command(InertCommand):
             rate = RAID_RATE if options["raid"] else DEFAULT_RATE
         if rate <= 0 or seconds <= 0:
             raise CommandError("--rate and --seconds must be above 0.")
-        channels, authors = _channels(options["channel"]), _authors()
-        traffic = RaidTraffic(_raided(channels), authors) if options["raid"] else ChatTraffic(channels, authors)
+        channels = _channels(options["channel"])
+        traffic = (
+            RaidTraffic(_raided(channels), seed=options["seed"])
+            if options["raid"]
+            else ChatTraffic(channels, _authors())
+        )
         slots: queue.Queue[bool] = queue.Queue()
         threads = [threading.Thread(target=_run_actions, args=(traffic, slots)) for _ in range(THREADS)]
         for thread in threads:
@@ -236,6 +251,14 @@ def _raided(channel_ids: list[int]) -> int:
 def _authors() -> list[int]:
     known = list(ChatUser.objects.order_by("id").values_list("id", flat=True)[:FALLBACK_AUTHORS])
     return known or list(range(1, FALLBACK_AUTHORS + 1))
+
+
+def _members(channel_id: int, now_ms: int) -> list[int]:
+    """Return the people who wrote the newest messages of a channel, without new accounts."""
+    authors = {message.author_id for message in gateway.read_page(channel_id, limit=MAX_READ_MESSAGES).messages}
+    before = make_snowflake(now_ms - MEMBER_DAYS * DAY_MS)
+    people = ChatUser.objects.filter(pk__in=authors, pk__lt=before, is_bot=False)
+    return list(people.order_by("pk").values_list("pk", flat=True))
 
 
 def _format_summary(summary: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, require
 from moderation.models import Invitation, StaffIdentity
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.roles import check_grant, give_roles
 
@@ -58,7 +59,12 @@ def parse_people(text: str) -> list[Person]:
         raise BadInput(_("Invite at most %(count)s people at once.", count=str(MAX_PEOPLE)))
     for one, following in pairwise(people):
         if one.username == following.username:
-            raise BadInput(_("The user name %(name)s is there twice.", name=one.username[:MAX_NAME_CHARACTERS]))
+            raise BadInput(
+                _(
+                    "The user name %(name)s is listed twice. Remove one of them.",
+                    name=one.username[:MAX_NAME_CHARACTERS],
+                )
+            )
     return people
 
 
@@ -121,7 +127,7 @@ def accept_invitation(token: str, *, password: str, address: str | None) -> User
     except ValidationError as error:
         raise BadInput(" ".join(error.messages)) from None
     with transaction.atomic():
-        account = User.objects.select_for_update().get(pk=account.pk)
+        account = lock_account(account)
         invitation = _open_invitation(token)
         used = Invitation.objects.filter(pk=invitation.pk, ended_at=None, expires_at__gt=ClockTimestamp())
         if not used.update(ended_at=ClockTimestamp()):
@@ -184,7 +190,7 @@ def _awaits_owner(account: User) -> bool:
 
 
 def _is_taken(username: str) -> BadInput:
-    return BadInput(_("There is an account %(name)s already. Give it a role instead.", name=username))
+    return BadInput(_("The account %(name)s already exists. Give it a role instead.", name=username))
 
 
 def _open_invitation(token: str) -> Invitation:
@@ -202,7 +208,7 @@ def _open_invitation(token: str) -> Invitation:
 
 
 def _no_invitation() -> NotFound:
-    return NotFound(_("This link was used, or is too old. Ask the person who invited you for another one."))
+    return NotFound(_("This link was already used or has expired. Ask the person who invited you for a new one."))
 
 
 def _hash(token: str) -> bytes:

@@ -84,7 +84,7 @@ def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User)
         raise NotFound(_("You can only set limits of servers that you administer."))
     with transaction.atomic():
         if guild_id is not None and not Guild.objects.select_for_update(no_key=True).filter(pk=guild_id).exists():
-            raise NotFound(_("There is no guild %(id)s.", id=str(guild_id)))
+            raise NotFound(_("There is no server %(id)s.", id=str(guild_id)))
         # Locked by the insert: another administrator may set the first limits of the same role at the same time.
         PurgeLimits.objects.bulk_create(
             [PurgeLimits(guild_id=guild_id, role=role)],

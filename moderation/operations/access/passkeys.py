@@ -21,6 +21,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 
 MAX_PASSKEYS = 10
@@ -66,7 +67,7 @@ def add_passkey(request: HttpRequest, account: User, answer: str, *, name: str, 
         raise BadInput(_("Enter a name of at most %(count)s characters.", count=MAX_NAME_CHARACTERS))
     state = _take(request, "add")
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=account.pk)
+        lock_account(account)
         if len(list_passkeys(account)) >= MAX_PASSKEYS:
             raise BadInput(_("An account has at most %(count)s passkeys. Remove one first.", count=MAX_PASSKEYS))
         try:

@@ -35,6 +35,7 @@ from chatstore.operations.rights import (
     scope_for,
 )
 from moderation.models import Invitation
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions, end_sessions_without_factor
 from moderation.operations.access.visibility import Actor
@@ -87,13 +88,13 @@ def give_roles(
         check_grant(grant, actor=actor)
     _check_until(grants, until, actor=actor)
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=account.pk)
+        lock_account(account)
         given = [_give(account, grant, actor=actor, until=until) for grant in grants]
         if RoleGrant.objects.filter(account=account).in_force().count() > MAX_GRANTS:
             raise BadInput(
                 ngettext_lazy(
-                    "An account can have at most %(count)s role at a time. Give it for whole guilds.",
-                    "An account can have at most %(count)s roles at a time. Give them for whole guilds.",
+                    "An account can have at most %(count)s role at a time. Give it for whole servers.",
+                    "An account can have at most %(count)s roles at a time. Give them for whole servers.",
                     MAX_GRANTS,
                 )
             )
@@ -135,7 +136,7 @@ def _check_until(grants: Sequence[Grant], until: dt.datetime | None, *, actor: U
         ends = [row.until for row in own if may_give([row.grant], grant, guild_id=guild_id)]
         last = max((end for end in ends if end is not None), default=timezone.now())
         if None not in ends and (until is None or until > last):
-            raise BadInput(_("Your own role ends before. Enter an end no later than yours."))
+            raise BadInput(_("Your own role ends earlier. Enter an end no later than yours."))
 
 
 def replace_roles(account: User, grants: Collection[Grant], *, among: Collection[Grant]) -> None:
@@ -146,7 +147,7 @@ def replace_roles(account: User, grants: Collection[Grant], *, among: Collection
     guilds = {grant.guild_id for grant in grants if grant.guild_id is not None}
     known = set(Guild.objects.filter(pk__in=guilds).values_list("pk", flat=True))
     wanted = {grant for grant in grants if grant.guild_id is None or grant.guild_id in known}
-    User.objects.select_for_update().get(pk=account.pk)
+    lock_account(account)
     rows = {row.grant: row for row in RoleGrant.objects.filter(account=account).in_force()}
     lost = [row for grant, row in rows.items() if grant in among and grant not in wanted]
     new = wanted.difference(rows)

@@ -24,6 +24,7 @@ from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.rights import grants_of, require
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions, end_other_sessions
 
@@ -86,7 +87,7 @@ def add_second_factor(account: User, secret: str, *, code: str, address: str | N
 
     Raises `BadInput` if the code is wrong, or if the account has a second factor already.
     """
-    User.objects.select_for_update().get(pk=account.pk)
+    lock_account(account)
     if has_second_factor(account):
         raise BadInput(_("This account already has a second factor. Remove it first."))
     totp, typed = TOTP(bytes.fromhex(secret)), _normalise(code)
@@ -136,7 +137,7 @@ def remove_second_factor(account: User, *, code: str, address: str | None, curre
     Raises `Forbidden` if a group of the account enforces it.
     """
     if must_have_second_factor(account):
-        raise Forbidden(_("Your group requires a second factor. An administrator can reset it."))
+        raise Forbidden(_("Your role requires a second factor. Ask an administrator to reset it."))
     _require_code(account, code, address=address)
     with transaction.atomic():
         _delete_devices(account)
@@ -155,7 +156,7 @@ def reset_second_factor(account: User, *, actor: User) -> bool:
     if account.is_superuser and not actor.is_superuser:
         raise Forbidden(_("Only superusers can change the account of a superuser."))
     if account == actor:
-        raise Forbidden(_("You cannot reset your own second factor. Another administrator can."))
+        raise Forbidden(_("You cannot reset your own second factor. Ask another administrator."))
     had_one = _delete_devices(account)
     if had_one:
         end_all_sessions([account.pk])

@@ -48,7 +48,7 @@ def identity_of(claims: Mapping[str, Any], *, issuer: str) -> Identity:
     """Return the identity that verified claims describe. Raises `Forbidden` without a subject."""
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_CHARACTERS or "\x00" in subject:
-        raise Forbidden(_("The identity provider sent no valid subject."))
+        raise Forbidden(_("The identity provider sent no valid subject. Ask an administrator."))
     groups = claims.get(settings.OIDC_GROUPS_CLAIM)
     return Identity(
         issuer=issuer,
@@ -98,7 +98,9 @@ def _account_with_address(identity: Identity) -> User | None:
     found = list(User.objects.filter(email__iexact=identity.email)[:2]) if identity.email else []
     is_taken = StaffIdentity.objects.filter(issuer=identity.issuer, account__in=found).exists()
     if len(found) > 1 or is_taken or any(one.is_superuser for one in found):
-        raise Forbidden(_("The account with this mail address cannot be used for single sign-on."))
+        raise Forbidden(
+            _("The account with this mail address cannot be used for single sign-on. Ask an administrator.")
+        )
     return found[0] if found else None
 
 
@@ -108,7 +110,7 @@ def _create_account(identity: Identity, grants: Collection[Grant]) -> User:
     # Normalizing first: it may make a name longer, and equal to another one.
     name = _NOT_IN_NAMES.sub("-", User.normalize_username(identity.name)).strip("-")[:MAX_NAME_CHARACTERS]
     if not name or User.objects.filter(username__iexact=name).exists():
-        raise Forbidden(_("An account with your name exists already. Ask an administrator."))
+        raise Forbidden(_("An account with your name already exists. Ask an administrator."))
     first, _space, last = identity.full_name.partition(" ")
     # Without a password: it signs in at the provider only.
     account = User.objects.create_user(

@@ -162,7 +162,7 @@ def _count_also_kept(purge: Purge) -> dict[str, int]:
 def _request(purge: Purge, erasure_id: int) -> Erasure:
     erasure = purge.erasures.filter(pk=erasure_id).select_related("requested_by").first()
     if erasure is None:
-        raise BadInput(_("There is no such request."))
+        raise BadInput(_("This request does not exist. Reload the page."))
     return erasure
 
 

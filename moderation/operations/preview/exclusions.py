@@ -155,8 +155,8 @@ def _include(purge: Purge, chosen: Selection, key: BucketKey, included: Collecti
     if missing:
         raise BadInput(
             ngettext_lazy(
-                "%(count)s of these messages no longer exists.",
-                "%(count)s of these messages no longer exist.",
+                "%(count)s of these messages no longer exists. Reload the preview.",
+                "%(count)s of these messages no longer exist. Reload the preview.",
                 missing,
             )
         )

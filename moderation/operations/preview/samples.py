@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -74,7 +76,8 @@ def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
         for pair in _end_of(purge, [key for key in summary.newest if key[0] in known], newest=True)
         if pair not in set(first)
     ]
-    oldest, newest = _windows_of(known, first, newest=False), _windows_of(known, last, newest=True)
+    oldest = _windows_of(known, first, newest=False)
+    newest = list(_without(_windows_of(known, last, newest=True), shown=oldest))
     _mark_matched(purge, [*oldest, *newest])
     return Samples(oldest, newest)
 
@@ -169,6 +172,16 @@ def _windows_of(
             windows[-1].messages.append(message)
             last = message_id
     return windows
+
+
+def _without(windows: Iterable[SampleWindow], *, shown: Iterable[SampleWindow]) -> Iterator[SampleWindow]:
+    """Yield windows without the messages that others show: of few matches, the neighbours at both ends are the same."""
+    known = {(window.channel.pk, message.message_id) for window in shown for message in window.messages}
+    for window in windows:
+        new = ((window.channel.pk, message.message_id) not in known for message in window.messages)
+        for is_new, part in groupby(zip(new, window.messages, strict=True), key=itemgetter(0)):
+            if is_new:
+                yield SampleWindow(window.channel, [message for _, message in part])
 
 
 def _complete_interval(page: Page, around: int) -> tuple[int, int]:

@@ -94,7 +94,9 @@ def approve_purge(purge_id: int, approval_id: int, *, approver: User) -> Purge:
         require_over_matches(approver, APPROVE, purge)
         is_allowed = may_over(requester, ADD_PURGE, purge) and may_over_matches(requester, ADD_PURGE, purge)
         if not requester.is_active or not is_allowed:
-            raise BadInput(_("%(name)s may not delete these messages any more.", name=name_of(requester)))
+            raise BadInput(
+                _("%(name)s can no longer delete these messages. Reject the request.", name=name_of(requester))
+            )
         _decide(approval, ApprovalDecision.APPROVED, approver)
         details = {"requested_by": requester.get_username(), "manifest_hash": bytes(approval.manifest_hash).hex()}
         _record("approval_given", approval, actor=approver, **details)
@@ -124,7 +126,7 @@ def withdraw_approval(purge_id: int, approval_id: int, *, moderator: User) -> No
         purge_for(moderator, purge_id, ADD_PURGE)
         approval = _request(lock_purge(purge_id), approval_id)
         if approval.requested_by_id != moderator.pk:
-            raise BadInput(_("This is the request of another person. It can only be approved or rejected."))
+            raise BadInput(_("Only the person who made this request can withdraw it. Approve or reject it instead."))
         _decide(approval, ApprovalDecision.WITHDRAWN, None)
         _record("approval_withdrawn", approval, actor=moderator)
 
@@ -210,7 +212,7 @@ def _expire(requests: QuerySet[PurgeApproval]) -> list[PurgeApproval]:
 def _request(purge: Purge, approval_id: int) -> PurgeApproval:
     approval = purge.approvals.filter(pk=approval_id).select_related("requested_by").first()
     if approval is None:
-        raise BadInput(_("There is no such request."))
+        raise BadInput(_("This request does not exist. Reload the page."))
     return approval
 
 

@@ -20,6 +20,7 @@ from chatstore.models.users import User
 from moderation.domain.limits import HOUR, Confirmed, PlaceLimits, free_at
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.limits import limits_of
 from moderation.operations.access.visibility import Actor
 
@@ -38,7 +39,7 @@ def check_confirmation(purge: Purge, moderator: User) -> None:
         raise ApprovalNeeded(text)
     hourly = [place for place in places if place.limits.per_hour]
     if hourly:
-        _lock_account(moderator)
+        lock_account(moderator)
         confirmed = _confirmed_in_the_last_hour(moderator)
         for place in hourly:
             _check_hour(purge, place, [one for guild_ids, one in confirmed if place.includes(guild_ids)])
@@ -56,7 +57,7 @@ def check_open_previews(
     places = [place for place in limits_of(moderator, guild_ids) if place.limits.open_previews is not None]
     if not places:
         return
-    _lock_account(moderator)
+    lock_account(moderator)
     previews = Purge.objects.filter(
         moderator=moderator, state__in=(PurgeState.SCANNING, PurgeState.READY), is_rewrite=False
     )
@@ -135,7 +136,3 @@ def _confirmed_in_the_last_hour(moderator: User) -> list[tuple[Sequence[int] | N
         for guild_ids, at, messages in rows.values_list(_LIMITED_IN, "confirmed_at", "manifest")
         if at is not None
     ]
-
-
-def _lock_account(account: User) -> None:
-    User.objects.select_for_update(no_key=True).filter(pk=account.pk).values_list("pk").first()

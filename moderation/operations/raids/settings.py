@@ -74,7 +74,7 @@ def _guild_for(user: Actor, guild_id: int) -> Guild:
     if guild is None:
         raise NotFound(_("There is no server %(id)s.", id=str(guild_id)))
     if not may_set_raids(user, guild_id):
-        raise Forbidden(_("Only leads and administrators of this server change its raid settings."))
+        raise Forbidden(_("Only leads and administrators of this server can change its raid settings."))
     return guild
 
 

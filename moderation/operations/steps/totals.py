@@ -31,6 +31,19 @@ class PurgeTotals:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class CopyCounts:
+    """Messages of which a purge has copies. restored: those that are live again; None if that is not known."""
+
+    copied: int
+    restored: int | None
+
+    @property
+    def only_copied(self) -> int | None:
+        """Messages that cannot be restored without these copies, except from those of other purges."""
+        return None if self.restored is None else self.copied - self.restored
+
+
 _STEPS, _PERIODS = Step._meta.db_table, PurgePeriod._meta.db_table
 _FINAL = ", ".join(f"'{state}'" for state in STEP_STATES.final)
 
@@ -49,6 +62,17 @@ def count_still_deleted(purge: Purge) -> int:
     """Return the number of messages that the purge deleted or found already gone, without restored ones."""
     sums = purge.periods.aggregate(count=Sum(F("deleted") + F("already_gone") - F("undone"), default=0))
     return int(sums["count"])
+
+
+def count_copies(totals: PurgeTotals, *, still_deleted: int) -> CopyCounts:
+    """Return the number of a purge's copies. still_deleted: what `count_still_deleted` returns.
+
+    The purge has no copies of messages that were already gone; some of them may have been restored from other purges.
+    """
+    restored = totals.deleted + totals.already_gone - still_deleted
+    if totals.already_gone and restored:
+        return CopyCounts(totals.deleted, None if still_deleted else totals.deleted)
+    return CopyCounts(totals.deleted, restored)
 
 
 def totals_of(purge: Purge) -> PurgeTotals:

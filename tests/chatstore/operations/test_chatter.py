@@ -1,13 +1,18 @@
 """`manage.py chatter` posts through the gateway interface at the given rate."""
 
 import json
+import random
+import secrets
 import time
 from io import StringIO
+from itertools import islice
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from chatstore.demo.raid import make_raiders, plan_posts
 from chatstore.domain.snowflakes import make_snowflake
+from chatstore.gateway import post_message
 from chatstore.models import Channel, ChatUser
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import fresh_id
@@ -45,6 +50,25 @@ def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> No
     raiders = {message.author_id for message in read_page(channel.id).messages if message.author_id > day_ago}
     assert summary["raided"] > 0
     assert ChatUser.objects.filter(pk__in=raiders).count() == len(raiders) > 1
+
+
+def test_people_who_wrote_in_a_raided_channel_talk_on() -> None:
+    channel = Channel.objects.create(id=fresh_id(), name="raided")
+    year_ago = make_snowflake((time.time_ns() // 1_000_000) - 365 * 86_400_000)
+    member = ChatUser.objects.create(pk=year_ago | secrets.randbits(22), name="old_hand")
+    post_message(channel.pk, author_id=member.pk, content="hello")
+    call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=StringIO())
+    messages = read_page(channel.id, limit=200).messages
+    assert {message.author_id for message in messages if message.author_id < year_ago + 2**22} == {member.pk}
+    assert len(messages) > 2
+
+
+def test_a_seed_repeats_the_posts_of_a_raid() -> None:
+    def posts_of(seed: int) -> list[tuple[int, str]]:
+        rng = random.Random(seed)
+        return list(islice(plan_posts(rng, make_raiders(rng, 1_764_000_000_000)), 50))
+
+    assert posts_of(5) == posts_of(5) != posts_of(6)
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(0, 1), (1, 0), (-1, 1)])

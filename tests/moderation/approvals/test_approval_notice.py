@@ -28,7 +28,7 @@ from tests.plans import explain
 
 SignIn = Callable[[User], Client]
 
-NOTICE = "approval-notices"
+NOTICE = "page-notice warning"
 
 
 def page(client: Client, url: str = "/preferences/") -> str:

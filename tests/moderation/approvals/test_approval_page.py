@@ -46,7 +46,7 @@ def test_one_person_requests_and_a_lead_starts_the_purge(mona: User, lena: User,
     assert (refused.status_code, "so a lead must approve it" in refused.content.decode()) == (400, True)
     assert first.post(at(purge) + "approval/", form).status_code == 302
     shown = page(first, at(purge))
-    assert "Waiting for a lead’s approval until" in shown
+    assert "A lead can approve it until" in shown
     assert "Withdraw request" in shown
     assert "Approve and delete" not in shown
     for url in ("/", "/purges/"):

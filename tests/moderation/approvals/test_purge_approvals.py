@@ -197,7 +197,7 @@ def test_a_role_that_ended_neither_approves_nor_lets_a_request_be_approved(
         forget_grants(person)
     with pytest.raises(Forbidden):
         approve_purge(purge.pk, asked.pk, approver=lena)
-    with pytest.raises(BadInput, match="may not delete these messages any more"):
+    with pytest.raises(BadInput, match="can no longer delete these messages"):
         approve_purge(purge.pk, asked.pk, approver=member("lea", Role.LEAD, channel))
     assert state_of(purge) == PurgeState.READY
 

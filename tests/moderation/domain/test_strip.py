@@ -1,6 +1,7 @@
 """The bucket strip: every bucket has a bar, and unknown counts are not drawn as empty."""
 
 import datetime as dt
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +90,21 @@ def test_a_deleted_bucket_is_drawn_empty() -> None:
 
 def test_without_buckets_there_is_no_strip() -> None:
     assert draw_strip([]).bars == ()
+
+
+@given(entries)
+def test_it_tells_what_is_still_to_be_deleted_from_what_was(
+    given_entries: dict[int, tuple[int | None, int, bool]],
+) -> None:
+    buckets = make(given_entries)
+    strip = draw_strip(buckets)
+    included = [bucket for bucket in buckets if bucket.highlighted]
+    assert strip.has_deleted == any(bucket.is_deleted for bucket in included)
+    assert strip.has_to_delete == any(not bucket.is_deleted for bucket in included)
+    assert strip.is_purge == (strip.has_deleted or strip.has_to_delete)
+
+
+@given(entries)
+def test_dates_do_not_touch_each_other(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
+    labels = draw_strip(make(given_entries)).labels
+    assert all(right.x - left.x >= 60 for left, right in pairwise(labels))

@@ -60,6 +60,23 @@ def test_a_long_wave_shows_its_first_and_last_messages(mona: User, channel: Chan
     assert shown(newest) == [(i, i < ids[280]) for i in ids[280 - SAMPLES - 2 : 282]]
 
 
+def test_no_message_is_shown_at_both_ends(mona: User, channel: Channel) -> None:
+    ids = old_ids(40)
+    write(channel, ids[10:30])
+    write(channel, ids[:10] + ids[30:], author=WILMA)
+    samples = samples_of(mona, preview(mona, by_victor(channel)))
+    (oldest,), (newest,) = samples.oldest, samples.newest
+    assert shown(oldest) + shown(newest) == [(i, i in ids[10:30]) for i in ids[8:32]]
+
+
+def test_the_last_messages_are_left_out_if_they_are_beside_the_first_ones(mona: User, channel: Channel) -> None:
+    ids = old_ids(SAMPLES + 2)
+    write(channel, ids)
+    samples = samples_of(mona, preview(mona, by_victor(channel)))
+    assert [shown(window) for window in samples.oldest] == [[(i, True) for i in ids]]
+    assert samples.newest == []
+
+
 def test_the_ends_are_found_over_all_channels(mona: User, channel: Channel) -> None:
     other, old, recent = make_channel(), old_ids(40), recent_ids(40)
     write(channel, recent)

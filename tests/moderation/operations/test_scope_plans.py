@@ -23,9 +23,8 @@ from tests.plans import explain
 
 @pytest.fixture
 def guild() -> Guild:
-    channel = make_channel()
-    guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
-    Channel.objects.filter(pk=channel.pk).update(guild=guild)
+    guild = make_channel(guild="Harbour").guild
+    assert guild is not None
     return guild
 
 

@@ -23,9 +23,7 @@ IDS = old_ids(3)
 def channel_of_new_guild() -> Channel:
     """Return a channel with `IDS` of Victor, in a guild of its own whose shard is not 0."""
     guild = Guild.objects.create(pk=secrets.randbelow(2**40) * 2_000 + 1 + secrets.randbelow(1_999), name="Tidewalkers")
-    channel = make_channel()
-    channel.guild = guild
-    channel.save()
+    channel = make_channel(guild=guild)
     write(channel, IDS)
     return channel
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Locator, Page, expect
 from redis import Redis
 
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from chatstore.store import activity
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -77,9 +77,7 @@ def write_spam() -> ChatUser:
 
 def write_chat(site: Site) -> Channel:
     """Write messages in a channel that Home shows, because it has the newest message."""
-    channel = make_channel()
-    channel.guild, channel.name = Guild.objects.create(pk=channel.pk - 1, name="Harbour"), f"pier-{channel.pk % 10**6}"
-    channel.save()
+    channel = make_channel(guild="Harbour", name=f"pier-{secrets.randbelow(10**6)}")
     write(channel, recent_ids(30, minutes_ago=1))
     with Redis.from_url(site.environ["REDIS_URL"]) as client:
         client.zadd(activity.KEY, {str(channel.pk): time.time()})

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chatstore.domain.health import ChannelState
-from chatstore.models import Channel, ChannelSummary, Guild
+from chatstore.models import Channel, ChannelSummary
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.filters import Author
@@ -22,10 +22,7 @@ WIDTHS = (360, 390, 720)
 
 
 def make_measured(name: str) -> Channel:
-    guild = Guild.objects.create(pk=secrets.randbits(60), name=name)
-    channel = make_channel()
-    channel.guild, channel.name = guild, f"a-rather-long-name-of-a-channel-{name}"
-    channel.save()
+    channel = make_channel(guild=name, name=f"a-rather-long-name-of-a-channel-{name}")
     ChannelSummary.objects.filter(channel=channel).update(
         state=ChannelState.HEALTHY, tombstones=7, bytes=3_000_000, page_us=2_410, page_rows=51, page_tombstones=0,
         page_at=postgres_now(), tombstones_at=postgres_now(), due_at=None,

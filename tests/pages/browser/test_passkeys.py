@@ -21,7 +21,7 @@ AUTHENTICATOR = {
 
 def enter_password(page: Page, url: str, account: tuple[str, str]) -> None:
     page.goto(f"{url}/sign-in/")
-    page.get_by_label("Username").fill(account[0])
+    page.get_by_label("User name").fill(account[0])
     page.get_by_label("Password").fill(account[1])
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{url}/sign-in/code/")

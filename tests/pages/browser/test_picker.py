@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser
 from tests.moderation.channels import make_channel, now_ms, old_ids, write
 from tests.pages.browser.test_waiting_pages import in_thread
 from tests.pages.serving import Site, browse_as, create_account
@@ -28,12 +28,7 @@ class Cast:
 
 def make_cast() -> Cast:
     name = f"pier-{secrets.token_hex(4)}"
-    channels = []
-    for guild in ("Harbour", "Tidewalkers"):
-        channel = make_channel()
-        channel.guild, channel.name = Guild.objects.create(pk=channel.pk - 1, name=guild), name
-        channel.save()
-        channels.append(channel)
+    channels = [make_channel(guild=guild, name=name) for guild in ("Harbour", "Tidewalkers")]
     people = [
         ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(20) << 1 | n, name=f"{name}-{n}")
         for n in range(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.operations.raids.detection import check_raids
-from tests.moderation.raids import Raid, forget_raids, write_raid
+from tests.moderation.raids import Raid, forget_raids, post_raid, write_raid
 from tests.pages.serving import Site, browse_as, create_account
 from tests.waiting import wait_until
 
@@ -18,51 +19,64 @@ MAX_CLICKS = 4
 
 
 @pytest.fixture
-def raid(_open_databases: None) -> Iterator[Raid]:
-    written = write_raid()
-    wait_until(lambda: written.channel.pk in busy_channels(20))
+def demo_raid(_open_databases: None) -> Iterator[Raid]:
+    """Raid a channel by the command that raids the demonstration."""
+    yield from found(post_raid())
+
+
+@pytest.fixture
+def long_raid(_open_databases: None) -> Iterator[Raid]:
+    """Raid a channel for a minute and a half, which the command would take as long to post."""
+    yield from found(write_raid())
+
+
+def found(raid: Raid) -> Iterator[Raid]:
+    wait_until(lambda: raid.channel.pk in busy_channels(20))
     check_raids(postgres_now())
-    yield written
+    yield raid
     forget_raids()
 
 
 @pytest.fixture
-def page(raid: Raid, site: Site) -> Iterator[Page]:
+def page(site: Site) -> Iterator[Page]:
     with browse_as(create_account("mona"), site) as opened:
         yield opened
 
 
-def test_a_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(raid: Raid, site: Site, page: Page) -> None:
-    clicks = 0
+def test_the_demos_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(
+    demo_raid: Raid, site: Site, page: Page
+) -> None:
+    raid, clicks = demo_raid, 0
+    messages, accounts, members = len(raid.raid_ids), len(raid.raiders), len(raid.members)
 
     def click(target: Locator) -> None:
         nonlocal clicks
         target.click()
         clicks += 1
 
-    notice = page.locator(".raid-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
-    expect(notice).to_contain_text("Possible raid in #general (Tidewalkers): 60 messages by 12 accounts")
+    notice = page.locator(".page-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
+    expect(notice).to_contain_text(f"in #general (Tidewalkers): {messages} messages by {accounts} accounts")
     click(notice.get_by_role("link"))
     expect(page.locator(".established")).to_be_hidden()
     member = page.locator(f"input[name='account'][value='{next(iter(raid.members))}']")
-    page.get_by_text("6 other accounts wrote here").click()
+    page.get_by_text(re.compile(rf"\b{members} other accounts? wrote here")).click()
     member.check()
     expect(page.locator(".established")).to_have_text("1 of the selected accounts has been here for over a year.")
     member.uncheck()
-    click(page.get_by_role("button", name="Preview 60 messages"))
-    delete = page.get_by_role("button", name="Delete 60 messages")
+    click(page.get_by_role("button", name=f"Preview {messages} messages"))
+    delete = page.get_by_role("button", name=f"Delete {messages} messages")
     expect(delete).to_be_visible()
     page.get_by_label("Reason").fill("Raid")
     click(delete)
     assert clicks <= MAX_CLICKS
-    expect(page.get_by_role("heading", name="Deleted 60 messages")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Deleted {messages} messages")).to_be_visible()
     page.goto(f"{site.url}/channels/{raid.channel.pk}/")
     left = page.locator(".msg").evaluate_all("rows => rows.map(row => row.id.slice(1))")
     assert sorted(map(int, left)) == raid.other_ids
 
 
-def test_the_slider_below_the_chart_narrows_the_time(raid: Raid, site: Site, page: Page) -> None:
-    page.goto(f"{site.url}/raids/{raid.channel.pk}/")
+def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
     begin = page.locator("#start").input_value()
     whole = page.get_by_role("button", name="Show the whole raid")
     expect(whole).to_have_count(0)
