@@ -24,7 +24,7 @@ from chatstore.store import authors, ledger, messages, scans
 from moderation.domain.filters import Row
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
-from moderation.operations.preview.scan import bots_of
+from moderation.operations.preview.matching import Matcher
 
 SECONDS = 0.3
 """Time for reading: the form asks again whenever it was changed."""
@@ -104,10 +104,13 @@ def _search(
     selection: Selection, places: Sequence[BucketKey], *, end: float
 ) -> tuple[list[tuple[int, int, int]], _Stop | None]:
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
-    pick = selection.matcher(bots=bots_of(selection))
+    matcher, opened = Matcher(selection), None
     found: list[tuple[int, int, int]] = []
     for channel_id, bucket, pages in _open_each(selection, places):
-        oldest = None
+        if bucket != opened:
+            # The newest come first, so that the times of joining of years are not read before anything is found.
+            pick_in, opened = matcher.for_buckets([key for key in places if key[1] == bucket]), bucket
+        pick, oldest = pick_in(channel_id), None
         if time.monotonic() > end:
             return found, _Stop(bucket, None)
         for rows in pages:
