@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from chatstore.demo.plan import DAY_MS, DemoUser
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.members import Member
+from chatstore.domain.snowflakes import make_snowflake, time_of
 
 RAID_ACCOUNTS = 37
+
+JOINED_MS = 8 * 60_000
+"""The accounts join within this time before the raid."""
 
 _NAME_PARTS = "gilded raven turbo pixel mystic falcon lunar ember drift nova cosmic shadow velvet quartz".split()
 
@@ -32,6 +37,12 @@ def make_raiders(rng: random.Random, now_ms: int) -> tuple[DemoUser, ...]:
         DemoUser(make_snowflake(now_ms - rng.randrange(DAY_MS // 12, DAY_MS), worker=907, sequence=number), name, "")
         for number, name in enumerate(list(names)[:RAID_ACCOUNTS])
     )
+
+
+def join_raiders(rng: random.Random, raiders: Sequence[DemoUser], now_ms: int) -> list[Member]:
+    """Return the accounts as members who joined within the last minutes."""
+    joined = (now_ms - rng.randrange(JOINED_MS) for _ in raiders)
+    return [Member(raider.user_id, time_of(make_snowflake(ms)), ()) for raider, ms in zip(raiders, joined, strict=True)]
 
 
 def write_raid_text(rng: random.Random) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,4 +113,9 @@ def roles_as_json(roles: Sequence[MemberRole]) -> list[dict[str, str]]:
 
 def roles_from_json(stored: Any) -> tuple[MemberRole, ...]:
     """Return stored roles, the highest first; none if they are unknown."""
-    return tuple(MemberRole(role["name"], role["color"]) for role in stored or ())
+    return tuple(map(role_from_json, stored or ()))
+
+
+def role_from_json(stored: Mapping[str, str]) -> MemberRole:
+    """Return one of the roles that are stored."""
+    return MemberRole(stored["name"], clean_color(stored["color"]))

@@ -7,11 +7,12 @@ they came back. So the order of writes does not matter, and a repeated one chang
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.db import connection, transaction
 
-from chatstore.domain.members import Member, roles_as_json
+from chatstore.domain.members import Member, MemberRole, role_from_json, roles_as_json
+from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import GuildMember
 
 MEMBERS_PER_STATEMENT = 1_000
@@ -46,3 +47,20 @@ def _columns(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[list[object
         [member.joined_at for _, member in rows],
         [None if member.roles is None else json.dumps(roles_as_json(member.roles)) for _, member in rows],
     ]
+
+
+def highest_roles(guild_id: int | None, user_ids: Collection[int]) -> dict[int, MemberRole]:
+    """Return the highest role of each of some users in a guild. Without a guild nothing is asked."""
+    if guild_id is None or not user_ids:
+        return {}
+    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, roles__isnull=False)
+    highest = members.values_list("user_id", "roles__0")
+    return {user_id: role_from_json(role) for user_id, role in highest if role is not None}
+
+
+def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int]:
+    """Return when some users joined a guild (Unix ms), as far as it is known. Without a guild nothing is asked."""
+    if guild_id is None or not user_ids:
+        return {}
+    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, joined_at__isnull=False)
+    return {user_id: unix_ms(joined_at) for user_id, joined_at in members.values_list("user_id", "joined_at")}

@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore import gateway
-from chatstore.demo.raid import make_raiders, write_raid_text
+from chatstore.demo.raid import join_raiders, make_raiders, write_raid_text
 from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
 from chatstore.models import Channel, ChatUser
@@ -135,8 +135,12 @@ class RaidTraffic(ChatTraffic):
 
     def __init__(self, channel_id: int, author_ids: list[int]) -> None:
         super().__init__([channel_id], author_ids)
-        raiders = make_raiders(random.Random(), time.time_ns() // 1_000_000)
+        rng, now_ms = random.Random(), time.time_ns() // 1_000_000
+        raiders = make_raiders(rng, now_ms)
         ChatUser.objects.bulk_create(ChatUser(id=raider.user_id, name=raider.name) for raider in raiders)
+        guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=channel_id)
+        if guild_id is not None:
+            gateway.save_members(guild_id, join_raiders(rng, raiders, now_ms))
         self._raiders = [raider.user_id for raider in raiders]
 
     def _choose(self) -> Callable[[], str]:
