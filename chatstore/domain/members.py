@@ -20,6 +20,8 @@ MAX_ICON_CHARACTERS = 500
 MAX_FUTURE = dt.timedelta(minutes=1)
 """A time of joining may be this far ahead of our clock. The newest one is kept, so a wrong one would stay."""
 
+EARLIEST = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
 _COLOR = re.compile("#[0-9a-fA-F]{6}")
 
 
@@ -68,8 +70,8 @@ def check_member(member: Member, *, now: dt.datetime) -> None:
 def _check_joined(joined_at: object, *, now: dt.datetime) -> None:
     if not isinstance(joined_at, dt.datetime) or joined_at.tzinfo is None:
         raise BadInput("joined_at must be a datetime with a time zone")
-    if joined_at > now + MAX_FUTURE:
-        raise BadInput("joined_at is in the future")
+    if not EARLIEST <= joined_at <= now + MAX_FUTURE:
+        raise BadInput("joined_at is in the future, or before 1970")
 
 
 def _check_role(role: object) -> None:

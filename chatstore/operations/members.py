@@ -50,7 +50,7 @@ def _columns(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[list[object
 
 
 def highest_roles(guild_id: int | None, user_ids: Collection[int]) -> dict[int, MemberRole]:
-    """Return the highest role of each of some users in a guild. Without a guild nothing is asked."""
+    """Return the highest role of each of some users in a guild. Without a guild no statement is sent."""
     if guild_id is None or not user_ids:
         return {}
     members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, roles__isnull=False)
@@ -59,7 +59,7 @@ def highest_roles(guild_id: int | None, user_ids: Collection[int]) -> dict[int, 
 
 
 def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int]:
-    """Return when some users joined a guild (Unix ms), as far as it is known. Without a guild nothing is asked."""
+    """Return when some users joined a guild (Unix ms), as far as it is known. Without a guild no statement is sent."""
     if guild_id is None or not user_ids:
         return {}
     members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, joined_at__isnull=False)

@@ -36,7 +36,7 @@ JoinedAt = Callable[[int], int | None]
 
 
 def joins_unknown(_author_id: int) -> None:
-    """Know of no author when they joined: direct messages have no guild."""
+    """Return None for every author, as in direct messages, which have no guild."""
 
 
 class Content(StrEnum):
@@ -315,7 +315,7 @@ def compile_filter(  # noqa: C901, PLR0911, PLR0912
 ) -> Test:
     """Return a test for rows whose values are in the order of `columns`.
 
-    bots: ids of bot accounts. joined: for the guild of the rows; asked only if `join_minutes` is not 0.
+    bots: ids of bot accounts. joined: for the guild of the rows; called only if `join_minutes` is not 0.
     """
 
     def at(column: str) -> int:

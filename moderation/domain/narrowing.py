@@ -47,7 +47,7 @@ def without_channel(selection: Selection, channel_id: int) -> Selection:
 def rules_out(selection: Selection, channel_id: int, message_id: int, author_id: int) -> bool:
     """Return whether a message cannot belong to a selection, by its channel, id and author alone.
 
-    When the author joined is not asked.
+    Conditions on the time since joining are ignored.
     """
     if channel_id in selection.except_channel_ids or channel_id not in (selection.channel_ids or (channel_id,)):
         return True

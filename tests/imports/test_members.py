@@ -1,4 +1,4 @@
-"""An export tells icons of guilds, roles of authors, and when they joined."""
+"""Imports store icons of guilds, roles of authors, and when they joined."""
 
 from __future__ import annotations
 

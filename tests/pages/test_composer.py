@@ -104,7 +104,7 @@ def test_the_form_input_becomes_exactly_that_selection(mona: User, sign_in: Sign
     assert selected.with_pinned
 
 
-def test_the_preview_says_what_becomes_of_authors_who_joined_at_an_unknown_time(mona: User, sign_in: SignIn) -> None:
+def test_the_preview_explains_how_an_unknown_time_of_joining_is_treated(mona: User, sign_in: SignIn) -> None:
     channel, client = named_channel(), sign_in(mona)
     write(channel, old_ids(2))
     assert "If that is unknown, the message does not match" in client.get(

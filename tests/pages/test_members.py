@@ -82,9 +82,7 @@ def test_new_messages_show_roles_too_and_other_guilds_none(mona: User, sign_in: 
 
 
 @pytest.mark.parametrize("messages", [2, 45])
-def test_a_page_asks_once_for_roles_and_not_at_all_in_direct_messages(
-    messages: int, mona: User, sign_in: SignIn
-) -> None:
+def test_a_page_reads_roles_once_and_not_at_all_in_direct_messages(messages: int, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for channel, statements in ((channel_in(), 1), (channel_in(None), 0)):
         for author, message_id in enumerate(old_ids(messages), start=1):

@@ -73,8 +73,8 @@ class NamesSeen:
             self._seen.clear()
         for user in find_users(raw):
             self._waiting[user.user_id] = user
-        if raw["author"].get("roles"):
-            self._add_member(Member(message.author_id, roles=parse_roles(raw["author"])))
+        if roles := parse_roles(raw["author"]):
+            self._add_member(Member(message.author_id, roles=roles))
         self._seen.add(raw["author"].get("id"))
 
     def _add_member(self, member: Member) -> None:

@@ -36,6 +36,7 @@ members = st.builds(
         Member(True),
         Member(7, joined_at=NOW.replace(tzinfo=None)),
         Member(7, joined_at=NOW + dt.timedelta(hours=1)),
+        Member(7, joined_at=dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=14)))),
         Member(7, roles=(CREW,) * (MAX_ROLES + 1)),
         Member(7, roles=(MemberRole(" "),)),
         Member(7, roles=(MemberRole("a\x00b"),)),

@@ -50,7 +50,7 @@ def test_what_is_unknown_replaces_nothing(guild: Guild) -> None:
     assert known_of(guild, 7) == (JOINED, ())
 
 
-def test_a_member_who_came_back_joined_then_in_whatever_order_it_is_heard(guild: Guild) -> None:
+def test_a_member_who_came_back_joined_then_in_whatever_order_joins_arrive(guild: Guild) -> None:
     for user_id, order in ((7, (JOINED, BACK)), (8, (BACK, JOINED))):
         for joined_at in order:
             gateway.save_member(guild.pk, user_id, joined_at=joined_at)
