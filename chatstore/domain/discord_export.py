@@ -219,8 +219,10 @@ def parse_roles(author: Json) -> tuple[MemberRole, ...] | None:
     The exporter writes no roles for authors who had left the guild, so none means unknown.
     """
     listed = author.get("roles")
+    if not listed or not isinstance(listed, list):
+        return None
     found = []
-    for place, raw in enumerate(listed if isinstance(listed, list) else ()):
+    for place, raw in enumerate(listed):
         if isinstance(raw, dict) and (name := clean_name(raw.get("name"), MAX_ROLE_CHARACTERS)):
             position = raw.get("position")
             rank = -position if isinstance(position, int) else 0
