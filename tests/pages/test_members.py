@@ -138,7 +138,8 @@ def test_the_icon_of_a_guild_is_loaded_from_allowed_hosts_and_initials_otherwise
     hosts: tuple[str, ...], url: str, mona: User, sign_in: SignIn, settings: Settings, *, is_shown: bool
 ) -> None:
     settings.MEDIA_HOSTS = frozenset(hosts)
-    channel = channel_in("Tide Walkers")
+    # A single server is not listed.
+    channel, _ = channel_in("Tide Walkers"), channel_in("Quay")
     assert channel.guild_id is not None
     save_guild_icon(channel.guild_id, url)
     html = read(sign_in(mona), f"/channels/{channel.pk}/")

@@ -104,7 +104,8 @@ def _search(
     selection: Selection, places: Sequence[BucketKey], *, end: float
 ) -> tuple[list[tuple[int, int, int]], _Stop | None]:
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
-    matcher, opened = Matcher(selection), None
+    matcher = Matcher(selection)
+    opened: int | None = None
     found: list[tuple[int, int, int]] = []
     for channel_id, bucket, pages in _open_each(selection, places):
         if bucket != opened:
