@@ -15,7 +15,7 @@ STRICT: dict[str, list[str]] = {
     "script-src": ["'self'"],
     # One stylesheet file; bars use SVG attributes and <progress>, never style="".
     "style-src": ["'self'"],
-    # The favicon. Images of messages are loaded from the hosts that the settings allow, when a viewer asks for one.
+    # The favicon. From the hosts that the settings allow: icons of guilds, and images of messages if a viewer asks.
     "img-src": ["'self'", *(f"https://{host}" for host in sorted(settings.MEDIA_HOSTS))],
     # htmx requests fragments: rows of a timeline, a purge's progress.
     "connect-src": ["'self'"],

@@ -13,9 +13,11 @@ from chatstore.domain.errors import (
     StoreUnavailable,
     WriteRefused,
 )
+from chatstore.domain.members import Member, MemberRole
 from chatstore.domain.messages import Message, Page
 from chatstore.domain.reports import ReportCategory
 from chatstore.operations.coordination.snowflake_ids import new_message_id
+from chatstore.operations.gateway.members import save_guild_icon, save_member, save_members
 from chatstore.operations.gateway.messages import (
     PostColumns,
     edit_message,
@@ -31,6 +33,8 @@ __all__ = [
     "BadInput",
     "ChatstoreError",
     "Forbidden",
+    "Member",
+    "MemberRole",
     "Message",
     "NotFound",
     "Page",
@@ -45,6 +49,9 @@ __all__ = [
     "read_around",
     "read_page",
     "report_message",
+    "save_guild_icon",
+    "save_member",
+    "save_members",
     "unpin_message",
     "withdraw_message",
 ]

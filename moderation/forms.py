@@ -36,6 +36,7 @@ _EXAMPLES = {
     "any_words": gettext_lazy("nitro giveaway “click here”"),
     "similar": gettext_lazy("Text, or a message link"),
     "account_days": "7",
+    "joined_minutes": "10",
     "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),
     "reply_to": gettext_lazy("Message link or ID"),
 }
@@ -81,6 +82,9 @@ class TermsForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 1}),
     )
     account_days = forms.CharField(required=False, max_length=9, label=gettext_lazy("Account younger than"))
+    joined_minutes = forms.CharField(
+        required=False, max_length=9, label=gettext_lazy("Posted within minutes of joining")
+    )
     pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
     bots = forms.BooleanField(required=False)

@@ -6,9 +6,13 @@ import random
 from collections.abc import Iterator, Sequence
 
 from chatstore.demo.plan import DAY_MS, DemoUser
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.members import Member
+from chatstore.domain.snowflakes import make_snowflake, time_of
 
 RAID_ACCOUNTS = 37
+
+JOINED_MS = 8 * 60_000
+"""The accounts join within this time before the raid."""
 
 _NAME_PARTS = "gilded raven turbo pixel mystic falcon lunar ember drift nova cosmic shadow velvet quartz".split()
 
@@ -39,6 +43,12 @@ def plan_posts(rng: random.Random, raiders: Sequence[DemoUser]) -> Iterator[tupl
     """Yield the author and the text of one post of the raid after the other, without end."""
     while True:
         yield rng.choice(raiders).user_id, write_raid_text(rng)
+
+
+def join_raiders(rng: random.Random, raiders: Sequence[DemoUser], now_ms: int) -> list[Member]:
+    """Return the accounts as members who joined within the last minutes."""
+    joined = (now_ms - rng.randrange(JOINED_MS) for _ in raiders)
+    return [Member(raider.user_id, time_of(make_snowflake(ms)), ()) for raider, ms in zip(raiders, joined, strict=True)]
 
 
 def write_raid_text(rng: random.Random) -> str:

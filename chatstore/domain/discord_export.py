@@ -23,6 +23,7 @@ from chatstore.domain.discord_shapes import (
 )
 from chatstore.domain.errors import BadInput
 from chatstore.domain.json_stream import Unreadable
+from chatstore.domain.members import MAX_ROLE_CHARACTERS, MAX_ROLES, MemberRole, clean_color, is_icon_url
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.domain.snowflakes import MAX_ID, TIME_SHIFT, ms_of, parse_snowflake, time_of, unix_ms
 
@@ -43,6 +44,12 @@ _DAY_MS = 86_400_000
 _DIRECT_GUILD = 0
 """The exporter's id for the "guild" of direct messages."""
 
+_FALLBACK_ICON = "/embed/avatars/"
+"""Path of the picture that the exporter names for a guild without an icon; initials tell guilds apart better."""
+
+JOIN_TYPE = 7
+"""Type of the message by which a chat announces that its author joined the guild."""
+
 _ID_IN_NAME = re.compile(r"(?<![0-9])[0-9]{17,19}(?![0-9])")
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -56,7 +63,7 @@ _TYPES = {
     "ChannelNameChange": 4,
     "ChannelIconChange": 5,
     "ChannelPinnedMessage": 6,
-    "GuildMemberJoin": 7,
+    "GuildMemberJoin": JOIN_TYPE,
     "ThreadCreated": 18,
     "Reply": REPLY_TYPE,
 }
@@ -94,7 +101,7 @@ class MessageRejected(_Rejected):
 class ExportHeader:
     """The part of a file before its messages: the channel and its guild (None for direct messages).
 
-    kind: one of `Channel.Kind`'s values.
+    kind: one of `Channel.Kind`'s values. guild_icon_url: "" if the file names none.
     """
 
     channel_id: int
@@ -104,6 +111,7 @@ class ExportHeader:
     topic: str
     guild_id: int | None
     guild_name: str
+    guild_icon_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,7 @@ def parse_header(
         topic=clean_name(channel.get("topic"), 4_000),
         guild_id=guild_id,
         guild_name=guild_name,
+        guild_icon_url="" if guild_id is None else _parse_icon(guild),
     )
 
 
@@ -183,6 +192,12 @@ def _parse_guild(guild: object) -> tuple[int | None, str]:
     return guild_id, clean_name(guild.get("name"), 200) or f"guild {guild_id}"
 
 
+def _parse_icon(guild: object) -> str:
+    """Return the URL of a guild's icon. Exports with downloaded media have the path of a file instead: none."""
+    url = guild.get("iconUrl") if isinstance(guild, dict) else None
+    return url if isinstance(url, str) and is_icon_url(url) and _FALLBACK_ICON not in url else ""
+
+
 def clean_name(raw: object, limit: int) -> str:
     """Return a name that Postgres accepts: no NUL, no lone surrogate, at most `limit` characters; "" if it is not a
     string.
@@ -196,6 +211,23 @@ def parse_user(raw: Json) -> ExportedUser:
     name = clean_name(raw.get("name"), 100)
     shown = clean_name(raw.get("nickname"), 100)
     return ExportedUser(user_id, name or f"user {user_id}", "" if shown == name else shown, raw.get("isBot") is True)
+
+
+def parse_roles(author: Json) -> tuple[MemberRole, ...] | None:
+    """Return an author's roles, the highest first; None if unknown.
+
+    The exporter writes no roles for authors who had left the guild, so none means unknown.
+    """
+    listed = author.get("roles")
+    if not listed or not isinstance(listed, list):
+        return None
+    found = []
+    for place, raw in enumerate(listed):
+        if isinstance(raw, dict) and (name := clean_name(raw.get("name"), MAX_ROLE_CHARACTERS)):
+            position = raw.get("position")
+            rank = -position if isinstance(position, int) else 0
+            found.append((rank, place, MemberRole(name, clean_color(raw.get("color")))))
+    return tuple(role for _, _, role in sorted(found)[:MAX_ROLES]) or None
 
 
 def is_webhook(author: Json) -> bool:

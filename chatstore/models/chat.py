@@ -6,14 +6,16 @@ from typing import ClassVar
 
 from django.db import models
 
+from chatstore.domain.members import MAX_ICON_CHARACTERS, MemberRole, roles_from_json
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
 
 
 class Guild(models.Model):
-    """A guild ("server"); direct messages have none."""
+    """A guild ("server"); direct messages have none. icon_url: https, or "" for none."""
 
     id = models.BigIntegerField(primary_key=True)
     name = models.CharField(max_length=LONGEST_NAME)
+    icon_url = models.CharField(max_length=MAX_ICON_CHARACTERS, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("name", "id")
@@ -87,3 +89,32 @@ class ChatUser(models.Model):
 
     def __str__(self) -> str:
         return self.display_name or self.name
+
+
+class GuildMember(models.Model):
+    """What is known of a chat user in a guild. The user may be missing from `ChatUser`, as authors may.
+
+    Kept after the user has left: the raiders that a purge is about are often banned before it. joined_at: when they
+    last joined, None if unknown. roles: `chatstore.domain.members.roles_as_json`, None if unknown.
+    """
+
+    pk = models.CompositePrimaryKey("guild_id", "user_id")
+    guild = models.ForeignKey(Guild, on_delete=models.PROTECT, related_name="+", db_index=False)
+    user_id = models.BigIntegerField()
+    joined_at = models.DateTimeField(null=True)
+    roles = models.JSONField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = (
+            models.Index(fields=("user_id",), name="member_by_user"),
+            models.Index(fields=("guild", "joined_at"), name="member_by_join"),
+        )
+
+    def __str__(self) -> str:
+        return f"user {self.user_id} in guild {self.guild_id}"
+
+    @property
+    def member_roles(self) -> tuple[MemberRole, ...]:
+        """The roles, the highest first; none if they are unknown."""
+        return roles_from_json(self.roles)

@@ -26,42 +26,52 @@ class AuthorPosts:
     """Messages of one author as (message id, channel id), newest first.
 
     is_complete: whether all from the requested id on are among them; otherwise the deadline was reached before.
+    is_whole: whether these are all in the given places.
     """
 
     posts: Sequence[tuple[int, int]]
     is_complete: bool
+    is_whole: bool
 
 
 def read_author_posts(
-    author_id: int, places: Iterable[tuple[int, int]], *, since: int, at_least: int, seconds: float
+    author_id: int,
+    places: Iterable[tuple[int, int]],
+    *,
+    since: int,
+    at_least: int,
+    seconds: float,
+    more_seconds: float,
 ) -> AuthorPosts:
-    """Read the author's messages with an id from `since` on, and older ones until `at_least` are found.
+    """Read the author's messages with an id from `since` on, older ones until `at_least` are found, then all others.
 
-    places: (bucket, channel id), the newest bucket first. Only ids and authors are read. Raises `StoreUnavailable`.
+    places: (bucket, channel id), the newest bucket first. seconds: for the former; more_seconds: for all. Only ids and
+    authors are read. Raises `StoreUnavailable`.
     """
-    end = time.monotonic() + seconds
+    began = time.monotonic()
+
+    def is_over(*, is_needed: bool) -> bool:
+        return time.monotonic() - began > (seconds if is_needed else more_seconds)
+
     posts: list[tuple[int, int]] = []
     above: int | None = None
-    is_complete = True
+    is_complete = is_whole = True
     for bucket, channel_id, pages in _open_each(places):
-        if bucket < bucket_of(since) and bucket != above and len(posts) >= at_least:
+        is_recent = bucket >= bucket_of(since)
+        if is_over(is_needed=is_recent or bucket == above or len(posts) < at_least):
+            is_complete, is_whole = is_complete and not is_recent, False
             break
         above = bucket
-        if time.monotonic() > end:
-            is_complete = bucket < bucket_of(since)
-            break
         here = 0
         for rows in pages:
             own = [(message_id, channel_id) for message_id, author in rows if author == author_id]
             posts += own
             here += len(own)
             oldest = rows[-1][0]
-            if oldest < since and here >= at_least:
+            if is_over(is_needed=oldest >= since or here < at_least):
+                is_complete, is_whole = is_complete and oldest < since, False
                 break
-            if time.monotonic() > end:
-                is_complete = is_complete and oldest < since
-                break
-    return AuthorPosts(sorted(posts, reverse=True), is_complete)
+    return AuthorPosts(sorted(posts, reverse=True), is_complete, is_whole)
 
 
 def _open_each(places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, Iterator[list[Any]]]]:

@@ -15,6 +15,7 @@ from moderation.domain.filters import (
     Filter,
     FromBot,
     Has,
+    JoinedWithin,
     Not,
     Pattern,
     Pinned,
@@ -43,6 +44,8 @@ def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR
             return {"similar": text}
         case YoungAccount(days):
             return {"account_days": days}
+        case JoinedWithin(minutes):
+            return {"joined_minutes": minutes}
         case Pattern(expression):
             return {"pattern": expression}
         case Has(what):
@@ -75,6 +78,7 @@ _FROM_JSON: dict[str, Callable[[Any], Filter]] = {
     "any_word": AnyWord,
     "similar": Similar,
     "account_days": YoungAccount,
+    "joined_minutes": JoinedWithin,
     "pattern": Pattern,
     "has": lambda what: Has(Content(what)),
     "bot": lambda _: FromBot(),

@@ -25,7 +25,18 @@ Test = Callable[[Row], bool]
 MAX_AUTHORS = 1_000
 MAX_CONDITIONS = 100
 MAX_ACCOUNT_DAYS = 3_650
+MAX_JOINED_MINUTES = 43_200
+"""Thirty days."""
+
+MINUTE_MS = 60_000
 DAY_MS = 86_400_000
+
+JoinedAt = Callable[[int], int | None]
+"""The time (Unix ms) at which an author last joined the guild of the rows; None if it is not known."""
+
+
+def joins_unknown(_author_id: int) -> None:
+    """Return None for every author, as in direct messages, which have no guild."""
 
 
 class Content(StrEnum):
@@ -109,6 +120,22 @@ class YoungAccount:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedWithin:
+    """Written at most this many minutes after the author last joined the guild.
+
+    What was written before that, or if it is not known when they joined, does not match.
+    """
+
+    minutes: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.minutes <= MAX_JOINED_MINUTES:
+            raise BadInput(
+                _("Enter the time since joining as a number of minutes from 1 to %(most)s.", most=MAX_JOINED_MINUTES)
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """A regular expression that matches somewhere in the text (RE2's syntax)."""
 
@@ -177,6 +204,7 @@ Filter = (
     | AnyWord
     | Similar
     | YoungAccount
+    | JoinedWithin
     | Pattern
     | Has
     | FromBot
@@ -212,7 +240,7 @@ def columns_of(where: Filter) -> frozenset[str]:
             return columns_of(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(columns_of, parts))
-        case Author() | YoungAccount() | Since() | Before():
+        case Author() | YoungAccount() | JoinedWithin() | Since() | Before():
             return frozenset()
 
 
@@ -232,7 +260,7 @@ def id_range_of(where: Filter) -> tuple[int, int]:
         case AnyOf(parts):
             ranges = [id_range for id_range in map(id_range_of, parts) if id_range[0] <= id_range[1]]
             return min((first for first, _ in ranges), default=1), max((last for _, last in ranges), default=0)
-        case Author() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+        case Author() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
             return MIN_ID, MAX_ID
         case Has() | FromBot() | Pinned() | Not():
             return MIN_ID, MAX_ID
@@ -249,7 +277,7 @@ def authors_of(where: Filter) -> frozenset[int] | None:
         case AnyOf(parts):
             found = [authors_of(part) for part in parts]
             return None if None in found else frozenset().union(*(authors for authors in found if authors is not None))
-        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
             return None
         case Has() | FromBot() | Pinned() | ReplyTo() | Not():
             return None
@@ -264,14 +292,31 @@ def named_authors(where: Filter) -> frozenset[int]:
             return named_authors(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(named_authors, parts))
-        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | Pattern():
+        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
             return frozenset()
         case Has() | FromBot() | Pinned() | ReplyTo():
             return frozenset()
 
 
-def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int]) -> Test:  # noqa: C901, PLR0911, PLR0912
-    """Return a test for rows whose values are in the order of `columns`. bots: ids of bot accounts."""
+def join_minutes(where: Filter) -> int:
+    """Return the most minutes after joining that a filter has a condition on; 0 without such a condition."""
+    match where:
+        case JoinedWithin(minutes):
+            return minutes
+        case Not(part):
+            return join_minutes(part)
+        case All(parts) | AnyOf(parts):
+            return max(map(join_minutes, parts))
+    return 0
+
+
+def compile_filter(  # noqa: C901, PLR0911, PLR0912
+    where: Filter, columns: Sequence[str], *, bots: frozenset[int], joined: JoinedAt = joins_unknown
+) -> Test:
+    """Return a test for rows whose values are in the order of `columns`.
+
+    bots: ids of bot accounts. joined: for the guild of the rows; called only if `join_minutes` is not 0.
+    """
 
     def at(column: str) -> int:
         return columns.index(column)
@@ -296,6 +341,8 @@ def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int
         case YoungAccount(days):
             message, author, limit = at("message_id"), at("author_id"), days * DAY_MS
             return lambda row: 0 <= ms_of(row[message]) - ms_of(row[author]) < limit
+        case JoinedWithin(minutes):
+            return _joined_within(at("message_id"), at("author_id"), minutes * MINUTE_MS, joined)
         case Pattern(expression):
             return _search(at("content"), [compile_pattern(expression)])
         case Has(Content.LINK):
@@ -313,12 +360,20 @@ def compile_filter(where: Filter, columns: Sequence[str], *, bots: frozenset[int
             place = at("reference")
             return lambda row: row[place] is not None and row[place][1] == message_id
         case Not(part):
-            inner = compile_filter(part, columns, bots=bots)
+            inner = compile_filter(part, columns, bots=bots, joined=joined)
             return lambda row: not inner(row)
         case All(parts):
-            return _all_of([compile_filter(part, columns, bots=bots) for part in parts])
+            return _all_of([compile_filter(part, columns, bots=bots, joined=joined) for part in parts])
         case AnyOf(parts):
-            return _any_of([compile_filter(part, columns, bots=bots) for part in parts])
+            return _any_of([compile_filter(part, columns, bots=bots, joined=joined) for part in parts])
+
+
+def _joined_within(message: int, author: int, limit: int, joined: JoinedAt) -> Test:
+    def test(row: Row) -> bool:
+        joined_ms = joined(row[author])
+        return joined_ms is not None and 0 <= ms_of(row[message]) - joined_ms <= limit
+
+    return test
 
 
 def _search(place: int, expressions: Sequence[Any]) -> Test:

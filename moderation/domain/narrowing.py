@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
-from moderation.domain.filters import All, Author, Filter, Not, columns_of, compile_filter
+from moderation.domain.filters import All, Author, Filter, Not, columns_of, compile_filter, join_minutes
 from moderation.domain.selection import Selection
 
 
@@ -45,13 +45,16 @@ def without_channel(selection: Selection, channel_id: int) -> Selection:
 
 
 def rules_out(selection: Selection, channel_id: int, message_id: int, author_id: int) -> bool:
-    """Return whether a message cannot belong to a selection, by its channel, id and author alone."""
+    """Return whether a message cannot belong to a selection, by its channel, id and author alone.
+
+    Conditions on the time since joining are ignored.
+    """
     if channel_id in selection.except_channel_ids or channel_id not in (selection.channel_ids or (channel_id,)):
         return True
     tests = (
         compile_filter(part, ("message_id", "author_id"), bots=frozenset())
         for part in _parts_of(selection)
-        if not columns_of(part)
+        if not columns_of(part) and not join_minutes(part)
     )
     return not all(test((message_id, author_id)) for test in tests)
 

@@ -15,11 +15,14 @@ from chatstore.domain.texts import ngettext_lazy
 from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
     Filter,
+    JoinedAt,
     Row,
     authors_of,
     columns_of,
     compile_filter,
     id_range_of,
+    join_minutes,
+    joins_unknown,
     named_authors,
 )
 
@@ -119,6 +122,11 @@ class Selection:
         return frozenset() if self.where is None else named_authors(self.where)
 
     @property
+    def join_minutes(self) -> int:
+        """The most minutes after joining that a condition is about; 0 without such a condition."""
+        return 0 if self.where is None else join_minutes(self.where)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read for matching a row: id and author first."""
         wanted = set() if self.where is None else set(columns_of(self.where))
@@ -134,11 +142,13 @@ class Selection:
         """
         return self.where is not None and not self.with_pinned and "pinned" not in columns_of(self.where)
 
-    def matcher(self, *, bots: frozenset[int] = frozenset()) -> Callable[[Sequence[Row]], list[Row]]:
+    def matcher(
+        self, *, bots: frozenset[int] = frozenset(), joined: JoinedAt = joins_unknown
+    ) -> Callable[[Sequence[Row]], list[Row]]:
         """Return a function that returns the matching rows, in their order. Rows have the values of `columns`.
 
         A row without an author contains only a late edit, is not a message, and never matches. bots: ids of bot
-        accounts.
+        accounts. joined: when authors joined the guild of the rows.
         """
         if self.message_ids:
             included = frozenset(self.message_ids).difference(self.except_ids)
@@ -146,7 +156,7 @@ class Selection:
         excluded = frozenset(self.except_ids)
         if self.where is None:
             return lambda rows: [row for row in rows if row[AUTHOR_ID] is not None and row[MESSAGE_ID] not in excluded]
-        test = compile_filter(self.where, self.columns, bots=bots)
+        test = compile_filter(self.where, self.columns, bots=bots, joined=joined)
         pinned = self.columns.index("pinned") if self.keeps_pinned else None
 
         def pick(rows: Sequence[Row]) -> list[Row]:

@@ -20,6 +20,7 @@ from moderation.domain.filters import (
     Filter,
     FromBot,
     Has,
+    JoinedWithin,
     Not,
     Pattern,
     Pinned,
@@ -164,6 +165,11 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
                 "from accounts younger than %(count)s day", "from accounts younger than %(count)s days", days
             )
             return text % {"count": format_number(days)}
+        case JoinedWithin(minutes):
+            text = ngettext(
+                "posted within %(count)s minute of joining", "posted within %(count)s minutes of joining", minutes
+            )
+            return text % {"count": format_number(minutes)}
         case Pattern(expression):
             return gettext("matching /%(pattern)s/") % {"pattern": expression}
         case Has(what):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -14,6 +12,7 @@ from moderation.presentation import formats
 from moderation.presentation.extras import Attachment, Embed
 from moderation.presentation.html import fill, fill_each, fill_named, join
 from moderation.presentation.markup import host_of
+from moderation.presentation.media import may_load
 from moderation.templatetags.message_text import Names, draw_link, draw_text
 
 _FILE_ICON = SafeString(
@@ -43,17 +42,6 @@ def draw_extras(
         join(_draw_embed(embed, names) for embed in embeds),
         _draw_reactions(reactions) if reactions else "",
     )
-
-
-def may_load(url: str) -> bool:
-    """Return whether a page may load an image: encrypted, and only from the hosts that the settings allow."""
-    # A browser takes “\\” for “/”, and reads a name before the host as a user.
-    if not settings.MEDIA_HOSTS or not url.startswith("https://") or "\\" in url:
-        return False
-    try:
-        return urlsplit(url).netloc.lower() in settings.MEDIA_HOSTS
-    except ValueError:
-        return False
 
 
 def _draw_attachments(attachments: Iterable[Attachment]) -> SafeString:

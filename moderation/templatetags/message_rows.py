@@ -23,6 +23,7 @@ from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
+from moderation.presentation.member_roles import draw_member_role
 from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import clock, dated, visible
 from moderation.templatetags.message_extras import draw_extras
@@ -339,12 +340,13 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     message, writer = row.message, row.writer
     tag = _("webhook") if writer.is_webhook else _("bot") if writer.is_bot else ""
     return fill(
-        '<header class="msg-head{}">\n{}\n{}{}\n</header>\n',
+        '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
         " sr" if row.continued else "",
         fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url_of("user", writer.user_id), writer.name)
         if page.may_view_users and not writer.is_webhook
         else fill('<bdi class="author">{}</bdi>', writer.name),
         fill('<span class="tag">{}</span>\n', tag) if tag else "",
+        fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
         dated(message.posted_at)
         if page.is_sample
         else fill(

@@ -12,8 +12,9 @@ from django.utils.translation import ngettext
 from chatstore.domain.controls import show_hidden
 from chatstore.models import Channel
 from moderation.operations.lookup.sidebar import Sidebar
-from moderation.presentation.avatars import initials_of, tone_of
+from moderation.presentation.avatars import tone_of
 from moderation.presentation.formats import format_number
+from moderation.presentation.guild_icons import draw_guild_icon
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.spark import BAR_PITCH, HEIGHT, draw_spark
@@ -73,11 +74,10 @@ def _spark(posts: tuple[int, ...]) -> SafeString:
 
 @register.simple_tag
 def guild_links(sidebar: Sidebar) -> SafeString:
-    """Render guilds as icons with their initials, each a link to its most recently active channel."""
+    """Render guilds as icons, each a link to its most recently active channel."""
     current = sidebar.guild.pk if sidebar.guild and sidebar.channel_id is not None else None
     return fill_each(
-        '<li>\n<a class="guild tone{}{}" href="{}" title="{}"{}><span aria-hidden="true">{}</span>'
-        '<span class="sr">{}</span></a>\n</li>',
+        '<li>\n<a class="guild tone{}{}" href="{}" title="{}"{}>{}<span class="sr">{}</span></a>\n</li>',
         (
             (
                 tone_of(guild.pk),
@@ -85,7 +85,7 @@ def guild_links(sidebar: Sidebar) -> SafeString:
                 url_of("guild", guild.pk),
                 show_hidden(str(guild)),
                 _CURRENT if guild.pk == current else "",
-                initials_of(guild.name),
+                draw_guild_icon(guild.name, guild.icon_url),
                 show_hidden(str(guild)),
             )
             for guild in sidebar.guilds

@@ -222,6 +222,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": facts.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
+        "has_join_condition": purge.confirmed_at is None and bool(Selection.from_json(purge.selection).join_minutes),
         "controls": available_controls(purge) if may_purge else (),
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
         "undo": undo,

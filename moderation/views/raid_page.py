@@ -16,7 +16,7 @@ from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
-from moderation.domain.raids import MINUTE_MS, Account, Sign, SimilarTexts, most_in_a_minute
+from moderation.domain.raids import DAY_MS, HOUR_MS, MINUTE_MS, Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, minute_of
 from moderation.presentation.formats import format_clock, format_datetime, format_number
@@ -134,13 +134,28 @@ def _describe_account(
         handle=f"@{user.name}" if user and user.name != writer.name else "",
         created_at=account_made_at(account.author_id, now=timezone.now()),
         sample=_shorten(message.content),
-        signs=list(_describe_signs(account, review.assessment.similar)),
+        signs=[*_describe_join(account, review.joined), *_describe_signs(account, review.assessment.similar)],
         is_checked=chosen.get(account.author_id, account.takes_part),
     )
 
 
 def _shorten(text: str) -> str:
     return show_controls(shorten(text, characters=SAMPLE_CHARACTERS, lines=2))
+
+
+def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]:
+    """Yield how long before its first message here an account joined the guild, if that is less than a day."""
+    joined_ms = joined.get(account.author_id)
+    if joined_ms is None or not 0 <= (since := ms_of(account.message_ids[0]) - joined_ms) < DAY_MS:
+        return
+    hours, minutes = since // HOUR_MS, since // MINUTE_MS
+    if hours:
+        text = ngettext("joined %(count)s hour before", "joined %(count)s hours before", hours)
+    elif minutes:
+        text = ngettext("joined %(count)s minute before", "joined %(count)s minutes before", minutes)
+    else:
+        text = gettext("joined less than a minute before")
+    yield text % {"count": format_number(hours or minutes)}
 
 
 def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterator[str]:

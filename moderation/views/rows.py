@@ -6,12 +6,14 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.controls import show_controls, show_hidden
+from chatstore.domain.members import MemberRole
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import ChatUser
@@ -25,6 +27,8 @@ RUN_SECONDS = 420
 """Messages of one author this close together form one run, as in other chats."""
 
 QUOTE_CHARACTERS = 140
+
+_NO_ROLES: Mapping[int, MemberRole] = MappingProxyType({})
 
 _SYSTEM_WORDS = {
     1: gettext_lazy("added someone to the conversation"),
@@ -44,12 +48,16 @@ _SPOKEN = {DEFAULT_TYPE, REPLY_TYPE, 20, 23}
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The author of a message as a page shows them. tone: number of the avatar's color."""
+    """The author of a message as a page shows them. tone: number of the avatar's color.
+
+    role: their highest one in the guild, on pages that show it.
+    """
 
     user_id: int
     name: str
     is_bot: bool
     is_webhook: bool
+    role: MemberRole | None = None
 
     @property
     def initials(self) -> str:
@@ -134,14 +142,23 @@ def collapse_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, 
     return lines
 
 
-def lay_out(timeline: Timeline, gaps: Mapping[int | None, Sequence[GapLine]] | None = None) -> list[MessageRow]:
-    """Return the rows of a page, oldest first. gaps: those above a message, by its id."""
+def lay_out(
+    timeline: Timeline,
+    gaps: Mapping[int | None, Sequence[GapLine]] | None = None,
+    *,
+    roles: Mapping[int, MemberRole] = _NO_ROLES,
+) -> list[MessageRow]:
+    """Return the rows of a page, oldest first.
+
+    gaps: those above a message, by its id. roles: the highest one of each author who has any.
+    """
     rows: list[MessageRow] = []
     above: Message | None = None
     for message in timeline.messages:
         quote = _quote_of(message, timeline)
         here = (gaps or {}).get(message.message_id, ())
-        rows.append(_row_of(message, users=timeline.users, above=above, quote=quote, gaps=here))
+        row = _row_of(message, users=timeline.users, above=above, quote=quote, gaps=here, roles=roles)
+        rows.append(row)
         above = message
     return rows
 
@@ -156,7 +173,7 @@ def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[
     return rows
 
 
-def writer_of(message: Message, users: Mapping[int, ChatUser]) -> Writer:
+def writer_of(message: Message, users: Mapping[int, ChatUser], roles: Mapping[int, MemberRole] = _NO_ROLES) -> Writer:
     """Return the author: the webhook's name for this message, the user's name, or the user's id."""
     user = users.get(message.author_id)
     name = message.author_name or (str(user) if user else gettext("user %(id)s") % {"id": message.author_id})
@@ -165,6 +182,7 @@ def writer_of(message: Message, users: Mapping[int, ChatUser]) -> Writer:
         name=show_hidden(name),
         is_bot=bool(user and user.is_bot),
         is_webhook=message.webhook_id is not None,
+        role=None if message.webhook_id is not None else roles.get(message.author_id),
     )
 
 
@@ -175,6 +193,7 @@ def _row_of(
     above: Message | None = None,
     quote: Quote | None = None,
     gaps: Sequence[GapLine] = (),
+    roles: Mapping[int, MemberRole] = _NO_ROLES,
     runs: bool = True,
 ) -> MessageRow:
     posted = message.posted_at
@@ -192,7 +211,7 @@ def _row_of(
     )
     return MessageRow(
         message=message,
-        writer=writer_of(message, users),
+        writer=writer_of(message, users, roles),
         day=day if new_day else None,
         continued=continued,
         quote=quote,

@@ -12,9 +12,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.members import MemberRole
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from chatstore.models import Channel
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
+from chatstore.operations.members import highest_roles
 from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.forms import Position, read_cursor, read_position
 from moderation.operations.access.visibility import ADD_PURGE, channel_for, may_in
@@ -113,7 +115,7 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
     opened = read_new_messages(channel.pk, newest=read_cursor(request.GET, "newest"))
     context = {
         "channel": channel,
-        "rows": lay_out(opened),
+        "rows": lay_out(opened, roles=_roles_in(channel, opened)),
         "users": opened.users,
         "mentioned_channels": mentioned_channels(request.user, opened.messages),
         "may_purge": may_in(request.user, ADD_PURGE, channel),
@@ -161,6 +163,10 @@ def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
     return open_timeline(channel.pk, before=start), earlier, notice
 
 
+def _roles_in(channel: Channel, opened: Timeline) -> dict[int, MemberRole]:
+    return highest_roles(channel.guild_id, {message.author_id for message in opened.messages})
+
+
 def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
     """Return the context of `_rows.html`: rows, cursors, and the gaps that purges left in between."""
     page = opened.page
@@ -170,7 +176,7 @@ def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, posi
     gaps = collapse_gaps(find_gaps(request.user, channel.pk, ids, after=after, before=before))
     return {
         "channel": channel,
-        "rows": lay_out(opened, gaps),
+        "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
         "gaps_below": gaps.get(None, ()),
         "users": opened.users,
         "mentioned_channels": mentioned_channels(request.user, opened.messages),

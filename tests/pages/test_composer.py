@@ -14,7 +14,9 @@ from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.domain.filters import Similar
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.preview.scan import scan_purge
 from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
@@ -97,6 +99,29 @@ def test_the_form_input_becomes_exactly_that_selection(mona: User, sign_in: Sign
     assert selected.channel_ids == (channel.pk,)
     assert selected.as_json()["where"] == {"all": [{"words": "free coins"}, {"not": {"author": ["12"]}}]}
     assert selected.with_pinned
+
+
+def test_the_preview_explains_how_an_unknown_time_of_joining_is_treated(mona: User, sign_in: SignIn) -> None:
+    channel, client = named_channel(), sign_in(mona)
+    write(channel, old_ids(2))
+    assert "If that is unknown, the message does not match" in client.get(
+        f"/channels/{channel.pk}/delete/"
+    ).content.decode().replace("\n", " ")
+    fields = {"joined_minutes": " 10 "}
+    assert "posted within 10 minutes of joining" in read_summary(client, {**fields, "channels": str(channel.pk)})
+    for where, state in ((fields, PurgeState.NOTHING_MATCHED), ({"none-joined_minutes": "10"}, PurgeState.READY)):
+        response = client.post(f"/channels/{channel.pk}/delete/", where)
+        purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
+        scan_purge(purge.pk)
+        purge.refresh_from_db()
+        assert purge.state == state
+        page = client.get(f"/purges/{purge.pk}/").content.decode()
+        assert "If it is unknown when an author joined the server" in page
+        # The composer is filled in with it again.
+        assert (
+            'joined_minutes" value="10"'
+            in client.get(f"/channels/{channel.pk}/delete/?preview={purge.pk}").content.decode()
+        )
 
 
 def test_an_author_without_a_channel_means_every_channel_they_posted_in(mona: User, sign_in: SignIn) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from chatstore.domain.snowflakes import time_of
+from chatstore.gateway import Member, save_members
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
@@ -42,6 +47,20 @@ def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona
     # The page begins with the minute of the raid's first message.
     assert re.search(r"\d+ messages by 6 other accounts", " ".join(html.split()))
     assert len(re.findall('<span class="tag plain">new account</span>', html)) == 12
+
+
+def test_accounts_that_had_just_joined_are_marked(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    guild_id = raid.channel.guild_id
+    assert guild_id is not None
+    joined = time_of(raid.raid_ids[0]) - dt.timedelta(minutes=4)
+    save_members(guild_id, [Member(user_id, joined) for user_id in raid.raiders])
+    save_members(guild_id, [Member(user_id, joined - dt.timedelta(days=400)) for user_id in raid.members])
+    client = sign_in(mona)
+    with CaptureQueriesContext(connection) as captured:
+        html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
+    assert len(re.findall('<span class="tag plain">joined 4 minutes before</span>', html)) == 12
+    assert len(re.findall('<span class="tag plain">joined ', html)) == 12
+    assert len([query for query in captured if "chatstore_guildmember" in query["sql"]]) == 1
 
 
 def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, mona: User, sign_in: SignIn) -> None:

@@ -6,15 +6,19 @@ import re
 import secrets
 from collections.abc import Callable
 
+import pytest
 from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_days, bucket_of
+from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import Purge, Step
+from moderation.operations.lookup import recent_posts
 from moderation.operations.preview.scan import scan_purge
 from moderation.presentation.formats import format_days
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
 
 SignIn = Callable[[User], Client]
@@ -62,6 +66,31 @@ def test_counts_that_were_cut_off_are_shown_as_lower_bounds(mona: User, sign_in:
     with override_settings(PAGE_DEADLINE_SECONDS=0):
         html = panel_of(sign_in(mona), account, channel)
     assert "in the last hour</dt> <dd>0 or more</dd>" in html
+    assert "All messages</dt> <dd>0 or more</dd>" in html
+
+
+def test_all_messages_in_channels_that_the_viewer_may_open_are_counted(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account, seen, hidden = make_account(days=900), make_channel(), make_channel()
+    for channel in (seen, hidden):
+        channel.guild = Guild.objects.create(pk=channel.pk - 1, name="Harbour")
+        channel.save()
+        for buckets_ago in (0, 3, 40):
+            ids = old_ids(6, buckets_ago=buckets_ago) if buckets_ago else recent_ids(6)
+            write(channel, ids[:4], author=account.pk)
+            write(channel, ids[4:])
+    gus = make_user(f"gus-{secrets.token_hex(4)}")
+    give(gus, Role.MODERATOR, guild_id=seen.guild_id)
+    monkeypatch.setattr(recent_posts, "COUNT_SECONDS", 60.0)
+    with override_settings(PAGE_DEADLINE_SECONDS=60):
+        html = panel_of(sign_in(gus), account)
+    assert "All messages</dt> <dd>12</dd>" in html
+    monkeypatch.setattr(recent_posts, "COUNT_SECONDS", 0.0)
+    with override_settings(PAGE_DEADLINE_SECONDS=60):
+        html = panel_of(sign_in(gus), account)
+    assert re.search(r"All messages</dt> <dd>\d+ or more</dd>", html)
+    assert "in the last day</dt> <dd>4</dd>" in html
 
 
 def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_in: SignIn) -> None:

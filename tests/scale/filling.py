@@ -215,6 +215,16 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             f"FROM generate_series(1, {sizes.chat_users}) n"
         ),
     )
+    yield (
+        "members of guilds",
+        (
+            "INSERT INTO chatstore_guildmember (guild_id, user_id, joined_at, roles) SELECT "
+            f"{FIRST_GUILD} + 1 + n % {sizes.guilds}, {FIRST_USER} + n, "
+            f"CASE WHEN n % 5 > 0 THEN {spread('n', sizes.chat_users)} END, "
+            'CASE WHEN n % 3 = 0 THEN \'[{"name": "Crew", "color": "#1abc9c"}]\'::jsonb END '
+            f"FROM generate_series(1, {sizes.chat_users}) n"
+        ),
+    )
     # Work in progress is the newest; one purge in seven is a preview that was never confirmed.
     large, last = f"n % {every} = 0", f"({sizes.purges} - n)"
     state = (

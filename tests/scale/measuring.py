@@ -15,6 +15,7 @@ GROWING = frozenset(
     {
         "chatstore_channel",
         "chatstore_chatuser",
+        "chatstore_guildmember",
         "chatstore_bucketstamp",
         "chatstore_bucketdeletes",
         "chatstore_channelday",

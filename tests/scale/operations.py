@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ from functools import partial
 from django.db import connection
 from django.test import Client
 
+from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import ChannelLock, ReportCase
 from chatstore.models.users import User
@@ -21,12 +23,16 @@ from chatstore.operations.health.channel_list import COLUMNS
 from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.jobs import runs
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
+from chatstore.operations.members import highest_roles
 from chatstore.operations.monitoring.checks import check_runs
+from moderation.domain.filters import JoinedWithin
+from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations import holds
 from moderation.operations.erasure import execution as erasure
 from moderation.operations.lookup import purge_index
+from moderation.operations.preview.matching import Matcher
 from moderation.operations.purging import completion, lifecycle, metrics, scheduling, turns, wait_reasons, worker
 from moderation.operations.purging.stuck_check import _positions_of, _purges_expected_to_progress
 from moderation.operations.raids.detection import check_raids
@@ -84,8 +90,16 @@ def background_operations() -> Iterator[Named]:
         lambda: note_purge(small, dict.fromkeys(range(FIRST_CHANNEL, FIRST_CHANNEL + 128), postgres_now())),
     )
     yield "monitor: raids", lambda: _ignoring_store(lambda: check_raids(postgres_now()))
+    yield "times of joining for a part of a scan", _read_joins
+    yield "roles of a page", lambda: highest_roles(FIRST_GUILD + 6, range(FIRST_USER, FIRST_USER + 50))
     yield "metrics", lambda: [*_own_metrics()]
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
+
+
+def _read_joins() -> None:
+    now = bucket_at(int(time.time() * 1_000))
+    keys = [(FIRST_CHANNEL + n, now - n % 3) for n in range(256)]
+    Matcher(Selection(guild_id=FIRST_GUILD + 6, where=JoinedWithin(10))).for_buckets(keys)
 
 
 def _own_metrics() -> Iterator[object]:

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from chatstore.demo.messages import make_channel_messages
 from chatstore.demo.plan import DemoChannel, DemoPlan, plan_demo
 from chatstore.domain.errors import BadInput
-from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models import Channel, ChatUser, Guild, GuildMember
 from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
 from chatstore.store import ledger
@@ -66,6 +66,20 @@ def test_user_names_and_author_buckets_are_written(plan: DemoPlan) -> None:
     flooded = {channel_id for _, channel_id in author_buckets(plan.flooder.user_id)}
     assert flooded == {plan.incident.channel_id}
     assert lock_owner(plan.incident.channel_id) is None
+
+
+def test_members_have_roles_and_the_raiders_joined_just_before_the_raid(plan: DemoPlan) -> None:
+    members = GuildMember.objects.filter(guild_id=plan.guild_ids[0])
+    assert members.exclude(roles=[]).count() > 50
+    general = next(channel for channel in plan.channels if channel.name == "general")
+    raiders = {raider.user_id for raider in plan.raiders}
+    raid = [message for message in make_channel_messages(plan, general) if message.author_id in raiders]
+    joined = dict(members.filter(user_id__in=raiders).values_list("user_id", "joined_at"))
+    assert joined.keys() == raiders
+    for message in raid:
+        joined_at = joined[message.author_id]
+        assert joined_at is not None
+        assert dt.timedelta(0) < message.posted_at - joined_at < dt.timedelta(minutes=45)
 
 
 def test_writing_it_again_changes_nothing(plan: DemoPlan) -> None:

@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from chatstore.domain.reports import Resolution
 from chatstore.domain.roles import Role
-from chatstore.gateway import report_message
-from chatstore.models import ReportCase
+from chatstore.gateway import Member, MemberRole, report_message, save_members
+from chatstore.models import Channel, ReportCase
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
@@ -50,6 +50,13 @@ from tests.shots.running_purge import make_running_purge
 
 REPORT_TEXTS = ("", "the third time today", "Is this allowed? It looks like the scam of last week to me.", "spam")
 """Texts of members' reports."""
+
+ROLES = (
+    MemberRole("Harbour master", "#e67e22"),
+    MemberRole("Navigator and keeper of the long charts", "#3498db"),
+    MemberRole("Crew"),
+)
+"""Roles of members, the highest first; one in four has none."""
 
 HOLD_SECONDS = 1800
 """Long enough for all screenshots of a purge that waits for a channel locked by an import."""
@@ -132,6 +139,7 @@ def arrange_scene(folder: Path) -> Scene:
     message = open_timeline(sample.channel_id).messages[20].message_id
     cases = _report_some(mona, lena, sample)
     raid = write_raid(raiders=37, each=11, apart_ms=450)
+    _save_members(sample, raid)
     return Scene(
         accounts=accounts,
         sample=sample,
@@ -167,6 +175,20 @@ def arrange_scene(folder: Path) -> Scene:
         decided=cases[1],
         neighbours=[*make_neighbours(sample.channel_id), sample.channel_id],
     )
+
+
+def _save_members(sample: SampleExport, raid: Raid) -> None:
+    """Give roles to the people of the channels, and let the raiders have joined minutes ago."""
+    now = dt.datetime.now(dt.UTC)
+    old = now - dt.timedelta(days=400)
+    for channel_id, people in ((sample.channel_id, sample.people.values()), (raid.channel.pk, raid.members)):
+        guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=channel_id)
+        if guild_id is not None:
+            save_members(guild_id, [Member(user_id, old, ROLES[n % 4 :][:2]) for n, user_id in enumerate(people)])
+    if raid.channel.guild_id is not None:
+        ago = (dt.timedelta(minutes=10 + n % 7) for n in range(len(raid.raiders)))
+        new = [Member(user_id, now - since) for user_id, since in zip(sorted(raid.raiders), ago, strict=True)]
+        save_members(raid.channel.guild_id, new)
 
 
 def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:

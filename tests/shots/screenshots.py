@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-from chatstore.models import Channel
+from chatstore.models import Channel, GuildMember
 from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.health import UnhealthyChannel
@@ -33,7 +33,7 @@ SETTLE_MS = 350
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
-    "after=2024-05-01&has=link&any_words=nitro&similar=Join+now%21&account_days=7&none-any_words=news&"
+    "after=2024-05-01&has=link&any_words=nitro&similar=Join+now%21&account_days=7&joined_minutes=10&none-any_words=news&"
     "pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
 )
 NOWHERE = "postgres://unused:x@127.0.0.1:1/nothing"
@@ -150,6 +150,8 @@ def _raid_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False)
     guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=scene.raided)
     yield Shot("raid-settings", "ada", f"/guilds/{guild_id}/raid-settings/")
+    raider = GuildMember.objects.filter(guild_id=guild_id, roles__isnull=True).latest("joined_at")
+    yield Shot("user-raider", "mona", f"/users/{raider.user_id}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
 
 

@@ -18,7 +18,7 @@ from django.db import connections
 
 from chatstore import gateway
 from chatstore.demo.plan import DAY_MS
-from chatstore.demo.raid import make_raiders, plan_posts
+from chatstore.demo.raid import join_raiders, make_raiders, plan_posts
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand
@@ -146,6 +146,9 @@ class RaidTraffic(ChatTraffic):
         super().__init__([channel_id], _members(channel_id, now_ms) or _authors())
         raiders = make_raiders(rng, now_ms)
         ChatUser.objects.bulk_create(ChatUser(id=raider.user_id, name=raider.name) for raider in raiders)
+        guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=channel_id)
+        if guild_id is not None:
+            gateway.save_members(guild_id, join_raiders(rng, raiders, now_ms))
         self._posts = plan_posts(rng, raiders)
 
     def _choose(self) -> Callable[[], str]:

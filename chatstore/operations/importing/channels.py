@@ -152,26 +152,26 @@ class ChannelsImport:
         for file, header in itertools.chain.from_iterable(self.channels.values()):
             messages = ExportMessages(file, self.whole.add_bytes, archives=self.whole.archives)
             try:
-                yield from self._fill_from(file, header.channel_id, messages, load)
+                yield from self._fill_from(file, header, messages, load)
             except ExportRejected as rejected:
                 self.whole.fail(file, str(rejected), kind=rejected.kind)
             except Exception as error:
                 log.exception("%s: message %d", file.name, messages.number)
                 self.whole.crash(file, messages.number, error)
 
-    def _fill_from(self, file: ExportFile, channel_id: int, messages: ExportMessages, load: Load) -> Iterator[int]:
+    def _fill_from(self, file: ExportFile, header: ExportHeader, messages: ExportMessages, load: Load) -> Iterator[int]:
         now_ms = time.time_ns() // 1_000_000
         summary = self.whole.summary
-        self.names.forget()
+        self.names.open_file(header.guild_id)
         for raw in messages:
             summary.messages += 1
             try:
-                message = parse_message(raw, channel_id=channel_id, now_ms=now_ms)
+                message = parse_message(raw, channel_id=header.channel_id, now_ms=now_ms)
                 size = measure_message(message)
             except MessageRejected as bad:
                 self.whole.reject(ImportProblem(file.name, bad.kind, str(bad), messages.number, messages.byte))
                 continue
-            self.names.add(raw)
+            self.names.add(raw, message)
             load.add(message)
             yield size
 

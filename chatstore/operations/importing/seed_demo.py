@@ -1,4 +1,4 @@
-"""Demo data: three guilds, two years of messages, an incident for moderators, and members' reports.
+"""Demo data: three guilds with members, two years of messages, an incident for moderators, and members' reports.
 
 Written into an empty database only. The messages of a channel are written first and its name in Postgres last,
 so that a page never shows half a channel; its reports follow. The incident's channel comes last. The next run
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from chatstore.demo.members import make_members
 from chatstore.demo.messages import make_channel_messages
 from chatstore.demo.plan import (
     GUILDS,
@@ -34,6 +35,7 @@ from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.coordination.clock import check_clock
 from chatstore.operations.importing.completion import refresh_buckets
+from chatstore.operations.members import upsert_members
 from chatstore.operations.reports import record_report
 from chatstore.store.authors import ensure_author_buckets
 from chatstore.store.loads import ensure_rows_in
@@ -154,9 +156,10 @@ def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
         ChatUser(id=user.user_id, name=user.name, display_name=user.display_name, is_bot=user.is_bot)
         for user in plan.users
     ]
+    guild_id = plan.guild_ids[channel.guild]
     named = Channel(
         id=channel.channel_id,
-        guild_id=plan.guild_ids[channel.guild],
+        guild_id=guild_id,
         kind=channel.kind,
         name=channel.name,
         category=channel.category,
@@ -166,6 +169,7 @@ def _write_names(plan: DemoPlan, channel: DemoChannel) -> None:
         Guild.objects.bulk_create(guilds, ignore_conflicts=True)
         ChatUser.objects.bulk_create(users, ignore_conflicts=True)
         Channel.objects.bulk_create([named], ignore_conflicts=True)
+        upsert_members({(guild_id, member.user_id): member for member in make_members(plan, channel.guild)})
 
 
 def _write_reports(plan: DemoPlan, channel: DemoChannel, messages: Sequence[Message]) -> None:

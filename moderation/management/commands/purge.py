@@ -206,6 +206,12 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
     group.add_argument(
         f"--{prefix}account-days", default="", metavar="N", help="author's account was younger when they posted it"
     )
+    group.add_argument(
+        f"--{prefix}joined-minutes",
+        default="",
+        metavar="N",
+        help="posted at most so long after the author last joined the server",
+    )
     group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
     group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
     group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
@@ -225,6 +231,7 @@ def _terms(options: dict[str, Any], prefix: str) -> Terms:
         any_words=given("text-any"),
         similar=given("similar"),
         account_days=given("account-days"),
+        joined_minutes=given("joined-minutes"),
         pattern=given("regex"),
         has=given("has"),
         bots=given("bots"),

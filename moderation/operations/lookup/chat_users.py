@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import BigIntegerField, F, Func, QuerySet, Sum, TextField, Value
+from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -19,9 +19,9 @@ from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.errors import NotFound
 from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, GuildMember
 from chatstore.operations.gateway.timeline import last_day_of
-from chatstore.operations.rights import scope_for
+from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import read_ledger
 from moderation.models import ManifestBucket
@@ -31,6 +31,7 @@ from moderation.presentation.activity import ActivityStrips, draw_activity
 
 CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
+GUILDS_SHOWN = 20
 
 FIRST_PLAUSIBLE_MS = EPOCH_MS + 86_400_000
 """Smaller ids were assigned by another system and are not snowflakes of the first day of 2015."""
@@ -71,6 +72,7 @@ class Profile:
     where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
     of the user's messages that confirmed purges included; purges: the last of them; purge_count: their number.
     hidden_matched: those of `matched` that purges included which the viewer may not see, in channels that they may see.
+    memberships: what is known of the user in the guilds that the viewer may see, the latest joined first.
     """
 
     user_id: int
@@ -86,6 +88,7 @@ class Profile:
     purge_count: int
     matched: int
     hidden_matched: int
+    memberships: Sequence[GuildMember]
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
@@ -123,6 +126,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         purge_count=len(purges),
         matched=sum(purges.values()) + hidden,
         hidden_matched=hidden,
+        memberships=_memberships_of(user, user_id),
     )
 
 
@@ -155,6 +159,12 @@ def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
     """Return the buckets that have, or may have, live rows."""
     empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_empty}
     return [bucket for bucket in buckets if bucket not in empty]
+
+
+def _memberships_of(user: Actor, user_id: int) -> list[GuildMember]:
+    members = GuildMember.objects.filter(user_id=user_id, guild__in=guilds_for(user, VIEW_CHANNELS))
+    known = members.filter(Q(joined_at__isnull=False) | Q(roles__isnull=False)).select_related("guild")
+    return list(known.order_by(F("joined_at").desc(nulls_last=True), "guild_id")[:GUILDS_SHOWN])
 
 
 def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:

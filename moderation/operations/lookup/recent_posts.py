@@ -1,4 +1,4 @@
-"""What a chat user posted last: how much in the last hour and day, where, and the newest messages."""
+"""What a chat user posted last: how much in the last hour and day, and in all; where, and the newest messages."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ DAY_MS = 24 * HOUR_MS
 
 NEWEST_SHOWN = 5
 
+COUNT_SECONDS = 0.3
+"""Time within which all messages are counted: of a raider these are few."""
+
 MAX_PLACES = 256
 """Buckets that are read, newest first; a user is rarely in as many channels within ten days."""
 
@@ -34,14 +37,16 @@ MAX_PLACES = 256
 class RecentPosts:
     """The newest messages of a user in the channels that the viewer may open.
 
-    in_hour, in_day: numbers of messages; at least as many if is_complete is false. by_channel: those of the day, by
-    channel id. newest: newest first.
+    in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
+    and is_whole. by_channel: those of the day, by channel id. newest: newest first.
     """
 
     in_hour: int
     in_day: int
+    in_all: int
     by_channel: Mapping[int, int]
     is_complete: bool
+    is_whole: bool
     newest: Sequence[tuple[Channel, Message]]
     users: Mapping[int, ChatUser]
 
@@ -61,6 +66,7 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         since=day,
         at_least=NEWEST_SHOWN,
         seconds=settings.PAGE_DEADLINE_SECONDS,
+        more_seconds=min(COUNT_SECONDS, settings.PAGE_DEADLINE_SECONDS),
     )
     today = [(message_id, channel_id) for message_id, channel_id in found.posts if message_id >= day]
     reaches_day = bool(places.entries) and places.entries[-1][0] < bucket_of(day)
@@ -69,8 +75,10 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
     return RecentPosts(
         in_hour=sum(message_id >= hour for message_id, _ in today),
         in_day=len(today),
+        in_all=len(found.posts),
         by_channel=Counter(channel_id for _, channel_id in today),
         is_complete=is_complete,
+        is_whole=found.is_whole and len(places) < MAX_PLACES,
         newest=newest,
         users=name_users(message for _, message in newest),
     )

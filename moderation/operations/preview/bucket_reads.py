@@ -28,6 +28,7 @@ from moderation.domain.holds import HeldRows
 from moderation.domain.planner import MAX_ROW_DELETES, RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
 from moderation.operations.holds import hold_coverage_in
+from moderation.operations.preview.matching import Matcher, Pick
 from moderation.operations.selection.scope import BucketInScope
 
 READS_AHEAD = 16
@@ -45,8 +46,6 @@ PLAN_SECONDS = 0.5
 
 RENEW_SECONDS = 10.0
 """Interval of lease renewals while one bucket is read, or what is ahead is listed: both may take a minute."""
-
-Pick = Callable[[Sequence[Row]], list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +93,22 @@ class _MatchedBucket:
 
 
 def scan_buckets(
-    selection: Selection, group: Sequence[BucketInScope], *, pick: Pick, renew: Callable[[], None]
+    selection: Selection, group: Sequence[BucketInScope], *, matcher: Matcher, renew: Callable[[], None]
 ) -> Iterator[tuple[int, list[ScannedBucket]]]:
     """Yield (number of buckets read so far, results of those that have rows), some buckets at a time, in their order.
 
-    group: buckets whose holds and tombstones are looked up together. renew: called at the beginning, and every
-    `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
+    group: buckets whose holds, tombstones and times of joining are looked up together. renew: called at the beginning,
+    and every `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
     """
     renew()
     began_at = postgres_now()
-    known = known_tombstones([(channel_id, bucket) for channel_id, bucket, _ in group])
+    keys = [(channel_id, bucket) for channel_id, bucket, _ in group]
+    known, pick_in = known_tombstones(keys), matcher.for_buckets(keys)
     coverage = hold_coverage_in({channel_id for channel_id, _, _ in group}, authors=selection.author_ids)
     matched: list[_MatchedBucket] = []
     rows, planned_at = 0, time.monotonic()
     for number, reading in enumerate(_read_ahead(selection, group, known), start=1):
-        found = _match(reading, pick, HeldRows(coverage[reading.key[0]]), renew)
+        found = _match(reading, pick_in(reading.key[0]), HeldRows(coverage[reading.key[0]]), renew)
         if found.scanned:
             matched.append(found)
             rows += found.scanned

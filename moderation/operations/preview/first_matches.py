@@ -26,7 +26,7 @@ from moderation.domain.filters import Row
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
 from moderation.operations.lookup.author_places import first_places
-from moderation.operations.preview.scan import bots_of
+from moderation.operations.preview.matching import Matcher
 
 SECONDS = 0.3
 """Time in which reads begin: the form asks again whenever it was changed."""
@@ -105,11 +105,16 @@ def _search(
     selection: Selection, places: Sequence[BucketKey], *, end: float
 ) -> tuple[list[tuple[int, int, int]], _Stop | None]:
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
-    pick = selection.matcher(bots=bots_of(selection))
+    matcher = Matcher(selection)
+    opened: int | None = None
     found: list[tuple[int, int, int]] = []
     stop, searched = None, 0
     for channel_id, bucket, pages in _open_each(selection, places, end=end):
         searched += 1
+        if bucket != opened:
+            # The newest come first, so that the times of joining of years are not read before anything is found.
+            pick_in, opened = matcher.for_buckets([key for key in places if key[1] == bucket]), bucket
+        pick = pick_in(channel_id)
         for rows in pages:
             found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in pick(rows)]
             if time.monotonic() > end and len(rows) == PAGE_ROWS:

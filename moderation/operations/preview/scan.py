@@ -23,7 +23,7 @@ from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.leases import renewed
 from moderation.domain.packing import hash_bucket
@@ -33,8 +33,9 @@ from moderation.domain.sketches import step_columns
 from moderation.domain.states import PurgeState, StepKind
 from moderation.models import ManifestBucket, Purge, Step
 from moderation.operations.access.visibility import NO_GUILD
-from moderation.operations.preview.bucket_reads import RENEW_SECONDS, Pick, ScannedBucket, scan_buckets
+from moderation.operations.preview.bucket_reads import RENEW_SECONDS, ScannedBucket, scan_buckets
 from moderation.operations.preview.manifest_summary import compute_summary, store_summary
+from moderation.operations.preview.matching import Matcher
 from moderation.operations.preview.scan_parts import (
     PARTS_AHEAD,
     Claim,
@@ -112,8 +113,8 @@ class _ScanWorker:
         return Selection.from_json(Purge.objects.values_list("selection", flat=True).get(id=self._purge_id))
 
     @cached_property
-    def _pick(self) -> Pick:
-        return self._selection.matcher(bots=bots_of(self._selection))
+    def _matcher(self) -> Matcher:
+        return Matcher(self._selection)
 
     def _scan_ahead(self, claim: ClaimAhead) -> bool:
         """Scan what is ahead or list it in parts; if there is nothing, freeze the manifest unless parts are left."""
@@ -157,7 +158,7 @@ class _ScanWorker:
 
     def _scan(self, claim: Claim) -> bool:
         """Scan the claimed buckets and store what is found; return whether the turn goes on."""
-        for read, found in scan_buckets(self._selection, claim.buckets, pick=self._pick, renew=claim.renew):
+        for read, found in scan_buckets(self._selection, claim.buckets, matcher=self._matcher, renew=claim.renew):
             _freeze(claim, read, found)
             if self._ends_turn():
                 claim.release()
@@ -192,13 +193,6 @@ def _retried(claim: Claim) -> Iterator[None]:
     except (StoreUnavailable, TooManyTombstones) as unavailable:
         claim.retry_later(waiting_for(unavailable))
         raise
-
-
-def bots_of(selection: Selection) -> frozenset[int]:
-    """Return the accounts of bots, if the selection has a condition on them."""
-    if "webhook_id" not in selection.columns:
-        return frozenset()
-    return frozenset(ChatUser.objects.filter(is_bot=True).values_list("id", flat=True))
 
 
 def _freeze(claim: Claim, read: int, found: Sequence[ScannedBucket]) -> None:

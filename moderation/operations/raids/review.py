@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import wall_clock_us
+from chatstore.operations.members import join_times
 from moderation.domain.filters import All, Author, Before, Since
 from moderation.domain.raids import MINUTE_MS, Assessment, Limits
 from moderation.domain.selection import Selection
@@ -20,7 +21,8 @@ from moderation.operations.raids.reading import RecentMessages, assess_channel, 
 class RaidReview:
     """The messages of a channel from one minute to another. finding: the raid that is reported there, if any.
 
-    end_ms: exclusive; None for no end. now_ms: when it was read.
+    end_ms: exclusive; None for no end. now_ms: when it was read. joined: when its authors joined the guild (Unix ms),
+    as far as it is known.
     """
 
     channel: Channel
@@ -30,6 +32,7 @@ class RaidReview:
     start_ms: int
     end_ms: int | None
     now_ms: int
+    joined: Mapping[int, int]
 
     @property
     def assessment(self) -> Assessment:
@@ -63,7 +66,8 @@ def review_raid(user: Actor, channel_id: int, *, start_ms: int | None, end_ms: i
         before=None if end_ms is None else first_id_at(end_ms),
         now_ms=now_ms,
     )
-    return RaidReview(channel, finding, recent, limits, start_ms, end_ms, now_ms)
+    joined = join_times(channel.guild_id, {message.author_id for message in recent.messages})
+    return RaidReview(channel, finding, recent, limits, start_ms, end_ms, now_ms, joined)
 
 
 def select_raid(channel_id: int, author_ids: Collection[int], *, start_ms: int, end_ms: int | None) -> Selection:

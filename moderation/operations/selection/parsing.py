@@ -29,6 +29,7 @@ from moderation.domain.filters import (
     Filter,
     FromBot,
     Has,
+    JoinedWithin,
     Not,
     Pattern,
     Pinned,
@@ -72,8 +73,8 @@ class Terms:
     """One group of conditions as typed; empty fields are no conditions.
 
     authors: names or ids, separated by commas; matches any of them. after, before: dates or times; after is
-    inclusive. similar: a text, or a link to a message. account_days: a number. has: of `Content`. reply_to: a
-    message's id.
+    inclusive. similar: a text, or a link to a message. account_days, joined_minutes: numbers. has: of `Content`.
+    reply_to: a message's id.
     """
 
     authors: str = ""
@@ -83,6 +84,7 @@ class Terms:
     any_words: str = ""
     similar: str = ""
     account_days: str = ""
+    joined_minutes: str = ""
     pattern: str = ""
     has: Sequence[str] = ()
     bots: bool = False
@@ -188,7 +190,7 @@ def _add_term(terms: dict[str, Any], condition: Filter) -> bool:
     return True
 
 
-def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911
+def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911, PLR0912
     """Return the field of a condition and what is typed there; an empty name if it has none."""
     match condition:
         case Author(ids):
@@ -205,6 +207,8 @@ def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911
             return "similar", text
         case YoungAccount(days):
             return "account_days", str(days)
+        case JoinedWithin(minutes):
+            return "joined_minutes", str(minutes)
         case Pattern(expression):
             return "pattern", expression
         case Has(what):
@@ -270,6 +274,8 @@ def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filt
         yield Similar(_text_to_compare(terms.similar.strip(), user=user))
     if terms.account_days.strip():
         yield YoungAccount(_parse_days(terms.account_days.strip()))
+    if terms.joined_minutes.strip():
+        yield JoinedWithin(_parse_minutes(terms.joined_minutes.strip()))
     if terms.pattern.strip():
         yield Pattern(terms.pattern)
     yield from map(_has, terms.has)
@@ -295,8 +301,18 @@ def _text_to_compare(typed: str, *, user: Actor) -> str:
     return found.content.replace("\x00", "")[:MAX_TEXT_CHARACTERS]
 
 
+def _parse_minutes(typed: str) -> int:
+    if not _is_number(typed):
+        raise BadInput(_("“%(typed)s” is not a number of minutes. Enter a whole number, such as 10.", typed=typed[:20]))
+    return int(typed)
+
+
+def _is_number(typed: str) -> bool:
+    return typed.isascii() and typed.isdigit() and len(typed) <= 9
+
+
 def _parse_days(typed: str) -> int:
-    if not (typed.isascii() and typed.isdigit() and len(typed) <= 9):
+    if not _is_number(typed):
         raise BadInput(_("“%(typed)s” is not a number of days. Enter a whole number, such as 7.", typed=typed[:20]))
     return int(typed)
 

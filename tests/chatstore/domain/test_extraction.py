@@ -14,10 +14,12 @@ TEMPLATES = {"gettext_lazy": (0,), "gettext_noop": (0,), "pgettext_lazy": (0, 1)
 
 NOT_SHOWN = (
     "chatstore/domain/discord_export.py",
+    "chatstore/domain/members.py",
     "chatstore/domain/message_limits.py",
     "chatstore/domain/reports.py",
     "chatstore/management/",
     "chatstore/operations/coordination/channel_lease.py",
+    "chatstore/operations/gateway/members.py",
     "chatstore/operations/gateway/messages.py",
     "chatstore/operations/gateway/reports.py",
     "chatstore/operations/importing/",

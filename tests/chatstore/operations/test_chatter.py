@@ -1,5 +1,6 @@
 """`manage.py chatter` posts through the gateway interface at the given rate."""
 
+import datetime as dt
 import json
 import random
 import secrets
@@ -9,11 +10,12 @@ from itertools import islice
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from chatstore.demo.raid import make_raiders, plan_posts
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.gateway import post_message
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild, GuildMember
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import fresh_id
 
@@ -42,7 +44,8 @@ def test_it_prints_what_it_did() -> None:
 
 
 def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> None:
-    channel = Channel.objects.create(id=fresh_id(), name="raided")
+    guild = Guild.objects.create(id=fresh_id(), name="Harbour")
+    channel = Channel.objects.create(id=fresh_id(), guild=guild, name="raided")
     out = StringIO()
     call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=out)
     summary = json.loads(out.getvalue())
@@ -50,6 +53,9 @@ def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> No
     raiders = {message.author_id for message in read_page(channel.id).messages if message.author_id > day_ago}
     assert summary["raided"] > 0
     assert ChatUser.objects.filter(pk__in=raiders).count() == len(raiders) > 1
+    minutes_ago = timezone.now() - dt.timedelta(minutes=10)
+    joined = GuildMember.objects.filter(guild=guild, user_id__in=raiders, joined_at__gt=minutes_ago)
+    assert joined.count() == len(raiders)
 
 
 def test_people_who_wrote_in_a_raided_channel_talk_on() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from chatstore.domain.snowflakes import time_of
+from chatstore.gateway import save_member
 from chatstore.models import Channel, Guild
 from tests.moderation.channels import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, write
 
@@ -74,6 +76,15 @@ def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -
     assert [ids_of(channel, BUCKET) for channel in channels] == [IDS, IDS]
 
 
+def test_what_was_posted_within_minutes_of_joining_is_deleted(channels: list[Channel]) -> None:
+    guild = Guild.objects.create(id=secrets.randbits(60), name="Gophers")
+    Channel.objects.filter(pk=channels[0].pk).update(guild=guild)
+    save_member(guild.pk, WILMA, joined_at=time_of(IDS[50]))
+    code, printed, _ = run("--channel", str(channels[0].pk), "--joined-minutes", "1")
+    assert (code, printed["deleted"]) == (0, 1)
+    assert [ids_of(channel, BUCKET) for channel in channels] == [[i for i in IDS if i != IDS[50]], IDS]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -81,6 +92,7 @@ def test_an_author_alone_is_searched_in_every_channel(channels: list[Channel]) -
         (("--text", "nitro"), "Enter an author"),
         (("--regex", "(a"), "is not valid"),
         (("--account-days", "soon", "--guild", "5"), "not a number of days"),
+        (("--joined-minutes", "soon", "--guild", "5"), "not a number of minutes"),
         (("--not-channel", "no-such-channel", "--guild", "5"), "There is no channel"),
         (("--regex", ".*", "--guild", "5"), "matches every message"),
         (("--has", "spam", "--guild", "5"), "Use one of: link"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.snowflakes import EPOCH_MS, make_snowflake
 from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
     All,
@@ -19,6 +19,7 @@ from moderation.domain.filters import (
     Filter,
     FromBot,
     Has,
+    JoinedWithin,
     Not,
     Pattern,
     Pinned,
@@ -31,9 +32,13 @@ from moderation.domain.filters import (
     columns_of,
     compile_filter,
     id_range_of,
+    join_minutes,
 )
 
 BOTS = frozenset({3})
+
+JOINED = {1: EPOCH_MS - 1, 2: EPOCH_MS - 86_400_000, 3: EPOCH_MS + 1}
+"""When authors joined: the ids of messages carry the first millisecond, or the one before."""
 
 COLUMNS = (
     "message_id",
@@ -69,6 +74,7 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(AnyWord, st.just("beer nitro")),
     st.builds(Similar, st.just("F r e e nitrooo!")),
     st.builds(YoungAccount, st.integers(1, 4)),
+    st.builds(JoinedWithin, st.integers(1, 4)),
     st.builds(Pattern, st.just("fre+")),
     st.builds(Has, st.sampled_from(Content)),
     st.just(FromBot()),
@@ -109,6 +115,9 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
         case YoungAccount(_):
             # The ids of this test carry the same day, but those below zero come before their author's.
             return bool(message["message_id"] >= 0)
+        case JoinedWithin(_):
+            # Author 1 had just joined, author 2 had long ago, author 3 joined later; of author 4 it is not known.
+            return message["author_id"] == 1
         case Pattern(_):
             return "fre" in text
         case Has(what):
@@ -124,7 +133,7 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
 @given(trees, messages)
 def test_a_filter_tree_matches_like_the_oracle(where: Filter, message: dict[str, Any]) -> None:
     columns = ("message_id", "author_id", *sorted(columns_of(where)))
-    test = compile_filter(where, columns, bots=BOTS)
+    test = compile_filter(where, columns, bots=BOTS, joined=JOINED.get)
     matches = test([message[column] for column in columns])
     assert matches == expected_match(where, message)
     assert filter_from_json(filter_as_json(where)) == where
@@ -142,6 +151,25 @@ def test_matches_are_within_the_id_range_and_by_the_authors(where: Filter, messa
 
 
 HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_within"), [(-1, False), (0, True), (1, True), (600, True), (601, False), (9_000_000, False)]
+)
+def test_a_message_is_within_minutes_of_joining_up_to_the_last_one(seconds: int, is_within: bool) -> None:
+    joined_ms = 1_714_521_600_000
+    message = make_snowflake(joined_ms + seconds * 1_000)
+    columns = ("message_id", "author_id")
+    for known, expected in (({7: joined_ms}, is_within), ({8: joined_ms}, False)):
+        test = compile_filter(JoinedWithin(10), columns, bots=BOTS, joined=known.get)
+        assert test((message, 7)) is expected
+        assert compile_filter(Not(JoinedWithin(10)), columns, bots=BOTS, joined=known.get)((message, 7)) is not expected
+    assert compile_filter(JoinedWithin(10), columns, bots=BOTS)((message, 7)) is False
+
+
+@given(trees)
+def test_times_of_joining_are_asked_for_only_if_a_condition_needs_them(where: Filter) -> None:
+    assert (join_minutes(where) > 0) == ("JoinedWithin" in repr(where))
 
 
 @pytest.mark.parametrize(("hours", "is_young"), [(-1, False), (0, True), (167, True), (168, False), (9_000, False)])
@@ -184,8 +212,8 @@ def test_any_word_is_found_as_a_whole_word(text: str | None, matches: bool) -> N
         ),
         ({"reply_to": "8"}, ReplyTo(8)),
         (
-            {"any": [{"any_word": "a b"}, {"similar": "a\nb"}, {"account_days": 7}]},
-            AnyOf((AnyWord("a b"), Similar("a\nb"), YoungAccount(7))),
+            {"any": [{"any_word": "a b"}, {"similar": "a\nb"}, {"account_days": 7}, {"joined_minutes": 10}]},
+            AnyOf((AnyWord("a b"), Similar("a\nb"), YoungAccount(7), JoinedWithin(10))),
         ),
     ],
 )
@@ -193,7 +221,16 @@ def test_the_filters_of_stored_purges_are_read(stored: dict[str, Any], where: Fi
     assert filter_from_json(stored) == where
 
 
-@pytest.mark.parametrize("wrong", [lambda: YoungAccount(0), lambda: YoungAccount(10**6), lambda: Similar("a" * 5_000)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: YoungAccount(0),
+        lambda: YoungAccount(10**6),
+        lambda: JoinedWithin(0),
+        lambda: JoinedWithin(43_201),
+        lambda: Similar("a" * 5_000),
+    ],
+)
 def test_a_condition_out_of_bounds_is_refused(wrong: Any) -> None:
     with pytest.raises(BadInput):
         wrong()

@@ -13,7 +13,8 @@ from pytest_django import Settings
 from chatstore.domain.controls import show_hidden
 from chatstore.models import Channel, ChatUser, Guild
 from moderation.presentation.extras import read_attachments, read_embeds
-from moderation.templatetags.message_extras import draw_extras, may_load
+from moderation.presentation.media import may_load
+from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
 
 TEXT_TAGS = set("a b bdi blockquote code details div em li ol pre s span strong summary time ul".split())

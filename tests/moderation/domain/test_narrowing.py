@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.filters import All, AnyOf, Author, Filter, FromBot, Not, Pinned, Since, Words
-from moderation.domain.narrowing import only_author, without_author, without_channel
+from moderation.domain.filters import All, AnyOf, Author, Filter, FromBot, JoinedWithin, Not, Pinned, Since, Words
+from moderation.domain.narrowing import only_author, rules_out, without_author, without_channel
 from moderation.domain.selection import Selection
 
 authors = st.builds(Author, st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True).map(tuple))
@@ -71,6 +71,12 @@ def test_a_channel_is_no_longer_named_or_left_out_of_the_others() -> None:
         without_channel(Selection(channel_ids=(1,), where=Author((1,))), 1)
     assert (twice.guild_id, twice.except_channel_ids) == (5, (2, 3))
     assert Selection.from_json(twice.as_json()) == twice
+
+
+def test_a_message_is_not_ruled_out_by_when_its_author_joined() -> None:
+    for where in (JoinedWithin(10), AnyOf((JoinedWithin(10), Author((2,))))):
+        assert not rules_out(Selection(channel_ids=(1,), where=where), 1, 5, 3)
+    assert rules_out(Selection(channel_ids=(1,), where=All((JoinedWithin(10), Author((2,))))), 1, 5, 3)
 
 
 def test_the_selection_of_an_older_purge_leaves_no_channels_out() -> None:

@@ -12,6 +12,7 @@ from moderation.domain.filters import (
     Content,
     FromBot,
     Has,
+    JoinedWithin,
     Not,
     Pattern,
     ReplyTo,
@@ -58,6 +59,14 @@ LONG = "a" * 90
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), Similar("a\n b"))), with_pinned=True),
             "all messages from accounts younger than 7 days in #general with nearly the same text as “a b”",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((YoungAccount(7), JoinedWithin(10))), with_pinned=True),
+            "all messages from accounts younger than 7 days in #general posted within 10 minutes of joining",
+        ),
+        (
+            Selection(channel_ids=(1,), where=Not(JoinedWithin(1)), with_pinned=True),
+            "all messages in #general not posted within 1 minute of joining",
         ),
         (
             Selection(channel_ids=(1,), where=Not(Similar(LONG))),

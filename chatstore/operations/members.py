@@ -1,0 +1,66 @@
+"""Members of guilds: one statement writes, or reads, those of a batch.
+
+What is not known replaces nothing, and of two joins the newer one is kept: a member who left and came back joined when
+they came back. So the order of writes does not matter, and a repeated one changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from django.db import connection, transaction
+
+from chatstore.domain.members import Member, MemberRole, role_from_json, roles_as_json
+from chatstore.domain.snowflakes import unix_ms
+from chatstore.models import GuildMember
+
+MEMBERS_PER_STATEMENT = 1_000
+
+_TABLE = GuildMember._meta.db_table
+
+# In the order of the keys, so that two batches never deadlock. Rows that stay as they are are not written.
+_UPSERT = f"""INSERT INTO {_TABLE} AS known (guild_id, user_id, joined_at, roles)
+    SELECT guild_id, user_id, joined_at, roles::jsonb
+    FROM unnest(%s::bigint[], %s::bigint[], %s::timestamptz[], %s::text[]) AS new (guild_id, user_id, joined_at, roles)
+    ORDER BY guild_id, user_id
+    ON CONFLICT (guild_id, user_id) DO UPDATE
+    SET joined_at = greatest(known.joined_at, excluded.joined_at), roles = coalesce(excluded.roles, known.roles)
+    WHERE (known.joined_at, known.roles) IS DISTINCT FROM
+        (greatest(known.joined_at, excluded.joined_at), coalesce(excluded.roles, known.roles))"""
+
+
+@transaction.atomic
+def upsert_members(members: Mapping[tuple[int, int], Member]) -> None:
+    """Store members by (guild id, user id), all or none. The guilds exist."""
+    rows = sorted(members.items())
+    for start in range(0, len(rows), MEMBERS_PER_STATEMENT):
+        some = rows[start : start + MEMBERS_PER_STATEMENT]
+        with connection.cursor() as cursor:
+            cursor.execute(_UPSERT, _columns(some))
+
+
+def _columns(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[list[object]]:
+    return [
+        [guild_id for (guild_id, _), _ in rows],
+        [user_id for (_, user_id), _ in rows],
+        [member.joined_at for _, member in rows],
+        [None if member.roles is None else json.dumps(roles_as_json(member.roles)) for _, member in rows],
+    ]
+
+
+def highest_roles(guild_id: int | None, user_ids: Collection[int]) -> dict[int, MemberRole]:
+    """Return the highest role of each of some users in a guild. Without a guild no statement is sent."""
+    if guild_id is None or not user_ids:
+        return {}
+    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, roles__isnull=False)
+    highest = members.values_list("user_id", "roles__0")
+    return {user_id: role_from_json(role) for user_id, role in highest if role is not None}
+
+
+def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int]:
+    """Return when some users joined a guild (Unix ms), as far as it is known. Without a guild no statement is sent."""
+    if guild_id is None or not user_ids:
+        return {}
+    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, joined_at__isnull=False)
+    return {user_id: unix_ms(joined_at) for user_id, joined_at in members.values_list("user_id", "joined_at")}
