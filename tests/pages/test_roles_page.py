@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, RoleGrant
+from chatstore.models import Channel, Guild, RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Invitation, StaffIdentity
 from moderation.operations.access.roles import take_role
