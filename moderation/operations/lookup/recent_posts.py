@@ -78,7 +78,7 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         in_all=len(found.posts),
         by_channel=Counter(channel_id for _, channel_id in today),
         is_complete=is_complete,
-        is_whole=found.is_whole and len(places) < MAX_PLACES,
+        is_whole=found.is_whole and places.is_whole,
         newest=newest,
         users=name_users(message for _, message in newest),
     )
