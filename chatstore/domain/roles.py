@@ -144,6 +144,15 @@ class Scope:
         """Return whether it includes all channels of a guild; None: all direct messages."""
         return self.direct if guild_id is None else self.every_guild or guild_id in self.guilds
 
+    def covers(self, other: Scope) -> bool:
+        """Return whether it includes another scope, as far as ids tell: not which guild a single channel is in."""
+        return self.is_everything or (
+            self.every_guild >= other.every_guild
+            and self.direct >= other.direct
+            and (self.every_guild or self.guilds >= other.guilds)
+            and self.channels >= other.channels
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object. Ids are strings, because JavaScript numbers cannot represent them."""
         return {

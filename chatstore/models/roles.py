@@ -28,6 +28,11 @@ class RoleGrantQuerySet(models.QuerySet["RoleGrant"]):
         """All other grants."""
         return self.exclude(_is_within(scope))
 
+    def for_direct_messages(self) -> Self:
+        """Grants that include direct messages, all of them or one."""
+        of_all = Q(role=Role.DIRECT) | Q(role=Role.ADMIN, guild=None, channel=None)
+        return self.filter(of_all | Q(channel__isnull=False, channel__guild=None))
+
 
 def _is_within(scope: Scope) -> Q:
     return Q(guild_id__in=scope.guilds) | Q(channel__guild_id__in=scope.guilds) | Q(channel_id__in=scope.channels)

@@ -137,6 +137,23 @@ def test_a_moderator_of_a_guild_sees_no_shared_filter_of_moderators_elsewhere(
     assert client.get(own).status_code == 200
 
 
+def test_who_may_not_delete_direct_messages_sees_no_shared_filter_of_who_may(
+    mona: User, name: str, sign_in: SignIn
+) -> None:
+    lea, max_ = make_user("lea", group=None), make_user("max", group=None)
+    for account in (lea, max_):
+        give(account, Role.MODERATOR)
+    secret = save(sign_in(mona), name, filter_shared="1")
+    own = save(sign_in(max_), f"{name} guilds", filter_shared="1")
+    client = sign_in(lea)
+    page = client.get("/delete/").content.decode()
+    assert f"{name} guilds" in page
+    assert page.count(name) == page.count(f"{name} guilds")
+    assert (client.get(secret).status_code, client.get(own).status_code) == (404, 200)
+    give(max_, Role.MODERATOR, channel_id=make_channel().pk)
+    assert client.get(own).status_code == 404
+
+
 @pytest.mark.parametrize("end", ["taken", "past"])
 def test_a_filter_stays_hidden_elsewhere_when_its_owner_has_lost_their_role(
     ada: User, name: str, sign_in: SignIn, end: str

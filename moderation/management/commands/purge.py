@@ -86,6 +86,8 @@ class Command(InertCommand):
             purge.refresh_from_db()
             if purge.state == PurgeState.NOTHING_MATCHED:
                 self._finish(purge, options, NOTHING_MATCHED)
+            if purge.state != PurgeState.READY:
+                raise BadInput("The preview was discarded, or expired, before it was complete. Nothing was deleted.")
             self._show_preview(purge, options)
             purge = self._confirm(purge, moderator, options)
             if options["detach"]:

@@ -49,8 +49,15 @@ from moderation.operations.preview.scan_parts import (
     split_scope,
 )
 from moderation.operations.preview.scan_places import add_to_places
+from moderation.operations.purging.lifecycle import expire_scan
 from moderation.operations.purging.wait_reasons import waiting_for
-from moderation.operations.selection.scope import MAX_CHANNELS_OF_PURGE, BucketInScope, buckets_in_scope, reach_of
+from moderation.operations.selection.scope import (
+    MAX_CHANNELS_OF_PURGE,
+    BucketInScope,
+    buckets_in_scope,
+    is_reduced,
+    reach_of,
+)
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 
 FIRST_BUCKETS = 16
@@ -142,6 +149,10 @@ class _ScanWorker:
         position = purge.scanned_to
         if position is not None and position == self._ahead_after:
             return True
+        if is_reduced(self._selection, purge.moderator):
+            # Otherwise a part of the scope would be missing in what its page calls all of it.
+            expire_scan(self._purge_id, cause=_("Its moderator may no longer delete everywhere in its scope."))
+            raise ScanLost
         buckets = buckets_in_scope(self._selection, purge.moderator, after=position)
         if position is not None:
             self._ahead_after = position

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import Text, as_json
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
@@ -145,11 +146,23 @@ def expire_previews() -> int:
     old = Purge.objects.filter(is_old, ~Exists(awaiting))
     with transaction.atomic():
         expired = list(old.select_for_update(skip_locked=True).order_by("id")[:MAX_EXPIRED_AT_ONCE])
-        ids = [purge.pk for purge in expired]
-        Purge.objects.filter(pk__in=ids).update(
-            state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""
-        )
-        ScanPart.objects.filter(purge_id__in=ids).delete()
-        for purge in expired:
-            record_action("preview_expired", actor=None, purge=purge)
+        _expire(expired)
     return len(expired)
+
+
+def expire_scan(purge_id: int, *, cause: Text) -> None:
+    """Expire a preview while it is scanned; its workers stop as if it was discarded. cause: for the audit log."""
+    with brief_transaction():
+        purge = lock_purge(purge_id)
+        if purge.state == PurgeState.SCANNING:
+            _expire([purge], cause=as_json(cause))
+
+
+def _expire(purges: Sequence[Purge], **details: object) -> None:
+    ids = [purge.pk for purge in purges]
+    Purge.objects.filter(pk__in=ids).update(
+        state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""
+    )
+    ScanPart.objects.filter(purge_id__in=ids).delete()
+    for purge in purges:
+        record_action("preview_expired", actor=None, purge=purge, details=details)

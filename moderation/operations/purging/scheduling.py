@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Subquery, TextField, Value
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Cast, Coalesce, Concat, Greatest
 
 from chatstore.models import ChannelLock
 from chatstore.models.functions import ClockTimestamp
@@ -29,15 +29,26 @@ def due_purges() -> list[int]:
     Excludes purges that a worker processes, recognized by leases on their steps: idle workers join those.
     """
     stamped = Step.objects.filter(purge_id=OuterRef("id")).partly_applied()
-    purges = Purge.objects.active().filter(
-        Q(wait_until__isnull=True) | Q(wait_until__lte=ClockTimestamp()),
-        has_open_step(FREE, DUE) | ~has_open_step() | HAS_STEPS_TO_OPEN | Q(state=PurgeState.CANCELLING),
+    is_due = (
+        (Q(wait_until__isnull=True) | Q(wait_until__lte=ClockTimestamp()))
+        & (has_open_step(FREE, DUE) | ~has_open_step() | HAS_STEPS_TO_OPEN | Q(state=PurgeState.CANCELLING))
         # A paused purge only completes its stamped steps.
-        ~Q(state=PurgeState.PAUSED) | Exists(stamped.free()),
+        & (~Q(state=PurgeState.PAUSED) | Exists(stamped.free()))
         # Idle workers join only purges in these states.
-        ~Q(state__in=WORKING_STATES) | ~has_open_step(LEASED),
+        & (~Q(state__in=WORKING_STATES) | ~has_open_step(LEASED))
     )
+    purges = Purge.objects.active().filter(is_due | _is_left_behind())
     return list(purges.order_by("id").values_list("id", flat=True))
+
+
+def _is_left_behind() -> Q:
+    """Return the condition for paused purges whose worker was killed before it unlocked their channels, or ended them.
+
+    Other purges wait for the channels, and the paused one may stay so for long.
+    """
+    locks = ChannelLock.objects.filter(job=Concat(Value("purge:"), Cast(OuterRef("id"), TextField())))
+    has_ended = ~has_open_step() & Q(reopened_to__isnull=True)
+    return Q(state=PurgeState.PAUSED) & ~has_open_step(LEASED) & (Exists(locks) | has_ended)
 
 
 def has_worker(purge_id: int) -> bool:

@@ -88,9 +88,13 @@ def _shared_with(user: Actor) -> QuerySet[SavedFilter]:
     Roles that were taken or have ended count too, because the filters are from that time.
     """
     shared, scope = SavedFilter.objects.filter(is_shared=True), scope_for(user, ADD_PURGE)
-    if scope.every_guild:
+    if scope.is_everything:
         return shared
-    others = RoleGrant.objects.filter(account=OuterRef("owner")).outside(scope)
+    grants = RoleGrant.objects.filter(account=OuterRef("owner"))
+    if scope.every_guild:
+        others = grants.for_direct_messages().exclude(channel_id__in=scope.channels)
+    else:
+        others = grants.outside(scope)
     return shared.filter(~Exists(others.order_by()), owner__is_superuser=False)
 
 

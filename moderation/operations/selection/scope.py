@@ -101,6 +101,19 @@ def scope_of_moderator(selection: Selection, moderator: Actor) -> RightScope:
     return RightScope(channels=frozenset(here.values_list("pk", flat=True)))
 
 
+def is_reduced(selection: Selection, moderator: Actor) -> bool:
+    """Return whether a moderator may no longer delete everywhere in the scope of a selection that they drafted."""
+    present = scope_for(moderator, ADD_PURGE)
+    if present.is_everything:
+        return False
+    if selection.channel_ids:
+        named = frozenset(selection.channel_ids)
+        return visible_channels(moderator, ADD_PURGE).filter(pk__in=named).count() < len(named)
+    if selection.within is not None:
+        return not present.covers(selection.within)
+    return selection.guild_id is None or not present.includes_guild(selection.guild_id)
+
+
 def visible_part(selection: Selection, user: Actor) -> Selection:
     """Return a selection without the kept channels, and the places of its moderator, that a user cannot see.
 

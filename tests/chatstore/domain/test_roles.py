@@ -108,6 +108,31 @@ def test_an_auditor_changes_nothing() -> None:
     assert all(right.split(".")[1].startswith("view_") for right in RIGHTS[Role.AUDITOR])
 
 
+@given(grants, grants)
+def test_a_scope_covers_that_of_some_of_its_grants(held: list[Grant], others: list[Grant]) -> None:
+    scope = scope_of([*held, *others], PURGE)
+    assert scope.covers(scope)
+    assert EVERYTHING.covers(scope)
+    # Roles for all guilds take the place of those for some.
+    if not scope.every_guild:
+        assert scope.covers(scope_of(held, PURGE))
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        Grant(Role.MODERATOR),
+        Grant(Role.DIRECT),
+        Grant(Role.MODERATOR, guild_id=1),
+        Grant(Role.MODERATOR, channel_id=11),
+    ],
+)
+def test_without_one_of_its_grants_a_scope_covers_the_former_one_no_more(lost: Grant) -> None:
+    kept = [Grant(Role.MODERATOR, guild_id=2), Grant(Role.MODERATOR, channel_id=31)]
+    before, after = scope_of([*kept, lost], PURGE), scope_of(kept, PURGE)
+    assert (before.covers(after), after.covers(before)) == (True, False)
+
+
 @given(grants, st.sampled_from(sorted(RIGHTS[Role.ADMIN])))
 def test_a_scope_survives_json(held: list[Grant], right: str) -> None:
     scope = scope_of(held, right)

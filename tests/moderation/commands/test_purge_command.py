@@ -10,8 +10,11 @@ from pytest_django import Settings
 
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
+from chatstore.models.users import User
 from moderation.domain.states import PurgeState
+from moderation.management.commands import purge as purge_command
 from moderation.models import Purge
+from moderation.operations.purging.lifecycle import discard_preview
 from tests.moderation.channels import VICTOR, WILMA, buckets_of, ids_of, make_channel, old_ids, recent_ids, write
 
 COUNTS = {"manifest", "deleted", "already_gone", "held", "failed", "left"}
@@ -80,6 +83,23 @@ def test_nothing_matched_exits_with_three() -> None:
     write(channel, old_ids(3), author=WILMA)
     code, printed, _ = run(channel, "--author", str(VICTOR), "--yes")
     assert (code, printed["state"], printed["manifest"]) == (3, "nothing_matched", 0)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_preview_that_is_discarded_during_its_scan_exits_with_two(
+    options: tuple[str, ...], mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = make_channel()
+    ids = old_ids(3)
+    write(channel, ids)
+    monkeypatch.setattr(purge_command, "scan_to_end", lambda purge_id: discard_preview(purge_id, moderator=mona))
+    error = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command(
+            "purge", "--channel", str(channel.pk), "--everything", "--reason", "spam", "--yes", *options, stderr=error
+        )
+    assert (ended.value.code, "The preview was discarded" in error.getvalue()) == (2, True)
+    assert ids_of(channel, *buckets_of(ids)) == ids
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from moderation.domain.states import PurgeState, StepState, UndoStepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations.preview import bucket_reads
 from moderation.operations.purging.completion import advance_purge
-from moderation.operations.purging.controls import cancel_purge, pause_purge
+from moderation.operations.purging.controls import cancel_purge, pause_purge, resume_purge
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, move_step, requeue_step
@@ -178,6 +178,36 @@ def test_a_purge_whose_worker_died_before_completion_is_still_finished(mona: Use
     assert purge.id in due_purges()
     assert run_purge(purge.id).state == PurgeState.DONE
     assert lock_owner(channel.id) is None
+
+
+def test_a_paused_purge_whose_worker_was_killed_unlocks_its_channel(mona: User, channel: Channel) -> None:
+    write(channel, [*old_ids(20, buckets_ago=4), *old_ids(20, buckets_ago=3)])
+    purge = confirm(mona, preview(mona, everything(channel)))
+    quarantine_step(claim(purge), pace=Pace(1_000))
+    pause_purge(purge.id, moderator=mona)
+    run_purge(purge.id, idle_timeout_seconds=0)
+    assert lock_owner(channel.id) == f"purge:{purge.id}"
+    assert purge.id not in due_purges()
+    expire_lease(purge)
+    assert purge.id in due_purges()
+    assert run_purge(purge.id).state == PurgeState.PAUSED
+    assert lock_owner(channel.id) is None
+    assert purge.id not in due_purges()
+    resume_purge(purge.id, moderator=mona)
+    assert run_purge(purge.id).state == PurgeState.DONE
+
+
+def test_a_paused_purge_whose_worker_was_killed_after_the_last_step_is_finished(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    step = claim(purge)
+    take_to(step, StepState.STAMPED)
+    pause_purge(purge.id, moderator=mona)
+    finish_step(step, pace=Pace(1_000))
+    release_channel(channel.id, job=f"purge:{purge.id}")
+    assert purge.id in due_purges()
+    assert run_purge(purge.id).state == PurgeState.DONE
+    assert purge.id not in due_purges()
 
 
 def test_a_requeued_step_blocks_no_other(mona: User, channel: Channel) -> None:

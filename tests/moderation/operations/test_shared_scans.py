@@ -14,12 +14,15 @@ from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.roles import Role
+from chatstore.models import RoleGrant
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.models import ManifestBucket, Purge, ScanPart
+from moderation.models import AuditEntry, ManifestBucket, Purge, ScanPart
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview import bucket_reads, scan, scan_parts
 from moderation.operations.preview.manifest_summary import Summary, compute_summary, summary_of
@@ -29,6 +32,8 @@ from moderation.operations.preview.scan_parts import claim_ahead, claim_part
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.scheduling import can_scan_be_joined, due_scans
 from moderation.operations.purging.wait_reasons import wait_of
+from moderation.presentation.audit import facts_in_short
+from tests.conftest import make_user
 from tests.moderation.channels import (
     WILMA,
     choose,
@@ -251,6 +256,25 @@ def test_a_scan_that_is_discarded_stops_all_of_its_workers(mona: User, selection
     assert purge.pk not in due_scans()
     assert not ScanPart.objects.filter(purge=purge).exists()
     assert sum(purge.manifest_buckets.values_list("count", flat=True)) == purge.manifest == 5 * 3
+
+
+@pytest.mark.parametrize("end", ["role", "account"])
+def test_a_scan_whose_moderator_may_not_delete_in_its_scope_any_more_ends_without_a_preview(
+    selection: Selection, end: str
+) -> None:
+    moderator = make_user("mo", group="moderators")
+    purge = draft(moderator, selection)
+    scan_purge(purge.pk, ends_turn=lambda: True)
+    if end == "role":
+        RoleGrant.objects.filter(account=moderator, role=Role.DIRECT).update(taken_at=ClockTimestamp())
+    else:
+        User.objects.filter(pk=moderator.pk).update(is_active=False)
+    scan_purge(purge.pk)
+    purge.refresh_from_db()
+    assert (purge.state, purge.manifest_hash) == (PurgeState.EXPIRED, None)
+    assert purge.pk not in due_scans()
+    details = AuditEntry.objects.get(purge=purge, action="preview_expired").details
+    assert ("Cause", "Its moderator may no longer delete everywhere in its scope.") in facts_in_short(details)
 
 
 def test_a_part_that_cannot_be_read_is_tried_again_while_the_others_go_on(
