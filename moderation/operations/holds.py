@@ -342,7 +342,7 @@ _HOLDS_IN_CHANNELS = f"""SELECT covered.purge_id, hold.id
         LIMIT 1) AS matched"""
 
 
-def _covering_pairs(sql: str, values: Sequence[object], since: dt.datetime | None) -> set[tuple[int, int]]:
+def _covering_pairs(sql: str, values: Sequence[list[int]], since: dt.datetime | None) -> set[tuple[int, int]]:
     """Return (purge id, hold id) of the holds that may cover some of the purges' messages."""
     with connection.cursor() as cursor:
         cursor.execute(sql, [*values, since])

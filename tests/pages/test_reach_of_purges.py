@@ -173,7 +173,8 @@ def whole(pair: Pair) -> Purge:
     write(other, old_ids(3, buckets_ago=5), author=pair.author, content=pair.word)
     purge = purge_now(pair.both, replace(pair.selection, channel_ids=(), guild_id=pair.here.guild_id))
     Purge.objects.filter(pk=purge.pk).update(reason=f"{pair.word} reason")
-    request_undo(purge.pk, UndoPart(message_ids=(pair.ids[-1],)), moderator=pair.both, reason=f"{pair.word} reason")
+    part = UndoPart(message_ids=(pair.ids[-1],))
+    request_undo(purge.pk, part=part, moderator=pair.both, reason=f"{pair.word} reason")
     run_to_end(purge)
     return purge
 

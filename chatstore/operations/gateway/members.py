@@ -29,9 +29,13 @@ def save_member(
 
     Raises what `save_members` raises.
     """
-    if roles is not None and (not isinstance(roles, Sequence) or isinstance(roles, (str, bytes))):
+    save_members(guild_id, [Member(user_id, joined_at, None if roles is None else _to_tuple(roles))])
+
+
+def _to_tuple(roles: object) -> tuple[MemberRole, ...]:
+    if not isinstance(roles, Sequence) or isinstance(roles, str | bytes):
         raise BadInput(f"the roles must be a sequence, not {type(roles).__name__}")
-    save_members(guild_id, [Member(user_id, joined_at, None if roles is None else tuple(roles))])
+    return tuple(roles)
 
 
 @translate_errors
