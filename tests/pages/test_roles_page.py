@@ -56,9 +56,14 @@ def link_on(page: str) -> str:
     return found[0]
 
 
+def visitor_from_elsewhere() -> Client:
+    """Return a client at an address of its own: wrong links make an address pause, also in the next run."""
+    return Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+
+
 def accept(link: str, password: str, *, client: Client | None = None, again: str | None = None) -> int:
     posted = {"password": password, "password_again": password if again is None else again}
-    return (client or Client()).post(link, posted).status_code
+    return (client or visitor_from_elsewhere()).post(link, posted).status_code
 
 
 def test_an_administrator_gives_and_takes_a_role(ada: User, tess: User, channel: Channel, sign_in: SignIn) -> None:
@@ -180,7 +185,7 @@ def test_an_invited_person_sets_a_password_and_is_signed_in(
 ) -> None:
     posted = {"people": f"{nora} Nora Quist", "role": "moderator", "server": channel.guild_id}
     page = sign_in(ada).post("/roles/invite/", posted).content.decode()
-    link, client = link_on(page), Client()
+    link, client = link_on(page), visitor_from_elsewhere()
     account = User.objects.get(username=nora)
     assert current(account) == [("moderator", channel.guild_id, None)]
     assert not account.has_usable_password()
@@ -202,7 +207,7 @@ def test_several_people_are_invited_at_once_with_a_link_each(ada: User, channel:
         "server": channel.guild_id,
     }
     tokens = dict.fromkeys(LINK.findall(sign_in(ada).post("/roles/invite/", posted).content.decode()))
-    opened = [Client().get(f"/invitation/?token={token}").content.decode() for token in tokens]
+    opened = [visitor_from_elsewhere().get(f"/invitation/?token={token}").content.decode() for token in tokens]
     assert [name in page for name, page in zip(names, opened, strict=True)] == [True] * 3
     for name in names:
         assert current(User.objects.get(username=name)) == [("lead", channel.guild_id, None)]
@@ -232,7 +237,7 @@ def test_a_link_that_has_expired_or_was_replaced_does_not_work(ada: User, nora: 
     client, posted = sign_in(ada), {"people": nora, "role": "auditor"}
     first = link_on(client.post("/roles/invite/", posted).content.decode())
     second = link_on(client.post("/roles/invite/", posted).content.decode())
-    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    visitor = visitor_from_elsewhere()
     assert accept(first, PASSWORD, client=visitor) == 404
     Invitation.objects.filter(account__username=nora, ended_at=None).update(expires_at=Now())
     assert accept(second, PASSWORD, client=visitor) == 404
@@ -259,9 +264,9 @@ def test_a_link_does_not_open_roles_that_its_inviter_could_not_give(
 ) -> None:
     posted = {"people": nora, "role": "moderator", "server": server_of(channel)}
     link = link_on(sign_in(guild_administrator(channel)).post("/roles/invite/", posted).content.decode())
-    assert Client().get(link).status_code == 200
+    assert visitor_from_elsewhere().get(link).status_code == 200
     assert sign_in(ada).post("/roles/", {"person": nora, "role": "lead"}).status_code == 302
-    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    visitor = visitor_from_elsewhere()
     assert visitor.get(link).status_code == 404
     assert accept(link, PASSWORD, client=visitor) == 404
     assert not User.objects.get(username=nora).has_usable_password()
@@ -276,7 +281,7 @@ def test_a_link_ends_when_its_inviter_is_no_administrator_any_more(
     posted = {"people": nora, "role": "admin", "server": server_of(channel)}
     link = link_on(sign_in(gina).post("/roles/invite/", posted).content.decode())
     take_role(RoleGrant.objects.get(account=gina).pk, actor=ada)
-    assert accept(link, PASSWORD, client=Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")) == 404
+    assert accept(link, PASSWORD, client=visitor_from_elsewhere()) == 404
 
 
 def test_an_account_of_single_sign_on_cannot_be_invited(ada: User, sign_in: SignIn) -> None:
@@ -360,14 +365,14 @@ def test_a_role_that_enforces_a_second_factor_has_it_set_up_first(
 ) -> None:
     link = link_on(sign_in(ada).post("/roles/invite/", {"people": nora, "role": "lead"}).content.decode())
     settings.SECOND_FACTOR_ROLES = ["lead"]
-    client = Client()
+    client = visitor_from_elsewhere()
     assert accept(link, PASSWORD, client=client) == 302
     assert client.get("/holds/").status_code == 302
     assert client.get("/sign-in/set-up/").status_code == 200
 
 
 def test_wrong_links_make_the_address_pause(settings: Settings) -> None:
-    visitor = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    visitor = visitor_from_elsewhere()
     statuses = [visitor.get(f"/invitation/?token={secrets.token_urlsafe(32)}").status_code for _ in range(7)]
     assert statuses[:4] == [404] * 4
     assert statuses[-1] == 429
