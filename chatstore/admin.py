@@ -20,6 +20,7 @@ from django_celery_beat import models as beat
 
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_lists import KeysetAdmin, search_names
+from chatstore.admin_log import RecordedAdmin
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState, ChannelState, state_of_channel
 from chatstore.models import Channel, ChatUser, Guild
@@ -60,7 +61,7 @@ _FIGURES = ("state", "tombstones", "size", "newest_page")
 """Figures of a channel, from its row in the table of all channels."""
 
 
-class NeverDeleted(KeysetAdmin):
+class NeverDeleted(RecordedAdmin, KeysetAdmin):
     """Rows that messages in the store refer to. Deleting one would orphan the messages."""
 
     def get_search_results(

@@ -145,6 +145,34 @@ def test_raid_settings_in_the_admin_are_recorded(ada: User, sign_in: SignIn) -> 
     assert entry.details["messages_per_minute"] == 77
 
 
+def test_a_channel_that_the_admin_moves_to_another_guild_is_recorded(ada: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    other = Guild.objects.create(pk=secrets.randbits(60), name="Harbour")
+    typed = {"guild": other.pk, "kind": channel.kind, "name": channel.name, "category": "", "topic": ""}
+    moved = sign_in(ada).post(f"/admin/chatstore/channel/{channel.pk}/change/", typed)
+    assert moved.status_code == 302, moved.content
+    (entry,) = entries_of(ada, "channel_changed")
+    assert (entry.channel_id, entry.guild_id, entry.details["fields"]) == (channel.pk, other.pk, ["Guild"])
+
+
+@pytest.mark.parametrize(
+    ("model", "action", "typed"),
+    [
+        ("guild", "guild_added", {}),
+        ("channel", "channel_added", {"kind": "text"}),
+        ("chatuser", "chat_user_added", {"display_name": "Mo"}),
+    ],
+)
+def test_rows_of_the_chat_that_the_admin_adds_are_recorded(
+    model: str, action: str, typed: dict[str, str], ada: User, sign_in: SignIn
+) -> None:
+    row = secrets.randbits(60)
+    made = sign_in(ada).post(f"/admin/chatstore/{model}/add/", {"id": row, "name": "harbour", **typed})
+    assert made.status_code == 302, made.content
+    (entry,) = entries_of(ada, action)
+    assert entry.details["id"] == str(row)
+
+
 def test_an_import_is_recorded_before_and_after(tmp_path: Path) -> None:
     path = write_export(tmp_path / "import.json", fresh_channel(), [make_raw(one) for one in ids_from(MAY, 3)])
     newest = AuditEntry.objects.order_by("-id").values_list("pk", flat=True).first() or 0

@@ -1,4 +1,4 @@
-"""Changes in the admin in the audit log: accounts and raid settings. Passwords are never recorded."""
+"""Changes in the admin in the audit log. Passwords are never recorded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from typing import Any
 from django.db.models import Model
 from django.http import HttpRequest
 
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import RaidSettings
 from moderation.operations.access.audit import record_action
 
-_SUBJECTS: dict[type[Model], str] = {User: "account", RaidSettings: "raid_settings"}
+_SUBJECTS: dict[type[Model], str] = {
+    User: "account",
+    RaidSettings: "raid_settings",
+    Guild: "guild",
+    Channel: "channel",
+    ChatUser: "chat_user",
+}
 _VALUES: dict[str, tuple[str, ...]] = {
     "account": ("is_active", "is_superuser"),
     "raid_settings": ("is_enabled", "messages_per_minute", "accounts"),
+    "guild": (),
+    "channel": ("kind",),
+    "chat_user": ("is_bot",),
 }
 """Values after the change; those before are in the entry of the change before."""
 
@@ -29,8 +39,22 @@ def record_admin_change(request: HttpRequest, change: str, obj: Model, message: 
     # Django describes it as a change of this one field.
     is_password = subject == "account" and details["fields"] == ["password"]
     action = "password_set" if is_password else f"{subject}_{change}"
-    guild_id = obj.guild_id if isinstance(obj, RaidSettings) else None
-    record_action(action, actor=request.user, guild_id=guild_id, details=details)
+    record_action(action, actor=request.user, details=details, **_place_of(obj))
+
+
+def _place_of(obj: Model) -> dict[str, int | None]:
+    """Return by which ids the entry is found: a channel is where the change has put it."""
+    match obj:
+        case RaidSettings():
+            return {"guild_id": obj.guild_id}
+        case Guild():
+            return {"guild_id": obj.pk}
+        case Channel():
+            return {"channel_id": obj.pk, "guild_id": obj.guild_id}
+        case ChatUser():
+            return {"chat_user_id": obj.pk}
+        case _:
+            return {}
 
 
 def _fields_of(message: Any) -> list[str]:
