@@ -60,7 +60,7 @@ def previewed() -> PreviewedPurge:
 def make_previewed_purge() -> PreviewedPurge:
     """Create a channel with a purge that is waiting for confirmation."""
     channel = make_channel(guild="Harbour")
-    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     ids = old_ids(12)
     write(channel, ids[::2], content="buy")
     write(channel, ids[1::2], author=VICTOR + 1, content="good morning")

@@ -45,7 +45,7 @@ SignIn = Callable[[User], Client]
 @pytest.fixture
 def channel() -> Channel:
     """Create a channel two months ago."""
-    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     made_ms = now_ms() - 60 * 86_400_000 - secrets.randbelow(86_400_000)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 

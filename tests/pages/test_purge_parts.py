@@ -31,7 +31,7 @@ def read(client: Client, path: str) -> str:
 @pytest.fixture
 def channels() -> tuple[Channel, Channel]:
     """Create two channels with ten messages each of Victor and Wilma."""
-    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     channels, ids = (make_channel(), make_channel()), old_ids(40)
     for n, channel in enumerate(channels):
         mine = ids[20 * n : 20 * n + 20]

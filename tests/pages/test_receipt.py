@@ -66,7 +66,7 @@ def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> N
     purge = preview(mona, selection)
     purge = exclude_messages(purge.pk, ids[:1], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))
     confirmed = confirm(mona, purge)
-    ChatUser.objects.get_or_create(pk=WILMA, defaults={"name": "wilma"})
+    ChatUser.objects.update_or_create(pk=WILMA, defaults={"name": "wilma"})
     place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
     receipt = receipt_of(sign_in(mona), run_to_end(confirmed).pk)
     assert lines_of(receipt) == {

@@ -118,7 +118,7 @@ def test_a_message_that_is_held_or_gone_is_not_deleted_and_leaves_no_preview(mon
 def test_mentioned_channels_are_named_with_their_server_in_one_query(mona: User, sign_in: SignIn) -> None:
     channel, others = make_channel(), [make_channel() for _ in range(3)]
     Channel.objects.filter(pk=others[0].pk).update(name="pier")
-    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     write(channel, old_ids(4), content=" ".join(f"<#{other.pk}>" for other in others))
     with CaptureQueriesContext(connection) as captured:
         html = sign_in(mona).get(f"/channels/{channel.pk}/rows/?before={2**62}").content.decode()

@@ -49,7 +49,7 @@ FOCUS = """() => {
 def make_purge(moderator: str) -> Purge:
     """Write messages of two authors, and preview deleting those of one."""
     channel = make_channel()
-    ChatUser.objects.get_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
     write(channel, old_ids(5), content="buy")
     write(channel, recent_ids(12), author=VICTOR + 1, content="good morning")
     return preview(User.objects.get(username=moderator), by_victor(channel))
