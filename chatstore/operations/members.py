@@ -62,5 +62,6 @@ def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int
     """Return when some users joined a guild (Unix ms), as far as it is known. Without a guild no statement is sent."""
     if guild_id is None or not user_ids:
         return {}
-    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids, joined_at__isnull=False)
-    return {user_id: unix_ms(joined_at) for user_id, joined_at in members.values_list("user_id", "joined_at")}
+    members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids)
+    joined = members.values_list("user_id", "joined_at")
+    return {user_id: unix_ms(joined_at) for user_id, joined_at in joined if joined_at is not None}

@@ -29,9 +29,11 @@ def save_member(
 
     Raises what `save_members` raises.
     """
-    if roles is not None and (not isinstance(roles, Sequence) or isinstance(roles, (str, bytes))):
-        raise BadInput(f"the roles must be a sequence, not {type(roles).__name__}")
-    save_members(guild_id, [Member(user_id, joined_at, None if roles is None else tuple(roles))])
+    try:
+        given = None if roles is None else tuple(roles)
+    except TypeError:
+        raise BadInput(f"the roles must be a sequence, not {type(roles).__name__}") from None
+    save_members(guild_id, [Member(user_id, joined_at, given)])
 
 
 @translate_errors

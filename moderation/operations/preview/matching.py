@@ -87,7 +87,8 @@ class Matcher:
         for guild_id, some in groupby(rows.iterator(chunk_size=CHUNK_ROWS), key=itemgetter(0)):
             known = joins[guild_id] = JoinTimes()
             for _, user_id, joined_at in some:
-                known.add(user_id, unix_ms(joined_at))
+                if joined_at is not None:
+                    known.add(user_id, unix_ms(joined_at))
         return joins
 
 

@@ -117,7 +117,7 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
             return bool(message["message_id"] >= 0)
         case JoinedWithin(_):
             # Author 1 had just joined, author 2 had long ago, author 3 joined later; of author 4 it is not known.
-            return message["author_id"] == 1
+            return bool(message["author_id"] == 1)
         case Pattern(_):
             return "fre" in text
         case Has(what):
