@@ -63,5 +63,5 @@ def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int
     if guild_id is None or not user_ids:
         return {}
     members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids)
-    known = members.values_list("user_id", "joined_at")
-    return {user_id: unix_ms(joined_at) for user_id, joined_at in known if joined_at is not None}
+    joined = members.values_list("user_id", "joined_at")
+    return {user_id: unix_ms(joined_at) for user_id, joined_at in joined if joined_at is not None}

@@ -17,6 +17,9 @@ from chatstore.domain.snowflakes import time_of
 from chatstore.models import Guild, GuildMember
 from tests.imports.exports import MAY, fresh_channel, ids_from, make_export, make_raw, make_user, run_import
 
+ONE, TWO, THREE = (secrets.randbits(60) for _ in range(3))
+"""Authors that no other test names."""
+
 ICON = "https://cdn.example/icons/1/a.png?size=512"
 CREW = {"id": "5", "name": "Crew", "color": "#1AC2B5", "position": 2}
 CAPTAIN = {"id": "6", "name": "Captain", "color": None, "position": 9}
@@ -48,23 +51,23 @@ def joins_of(guild_id: int) -> dict[int, dt.datetime | None]:
 
 def test_the_message_about_a_join_gives_its_time_and_the_newest_one_counts(tmp_path: Path, guild_id: int) -> None:
     first, again, other, talk = ids_from(MAY, 4, apart_seconds=3600)
-    raws = [join_message(again, 1), join_message(first, 1), join_message(other, 2), make_raw(talk, author=3)]
+    raws = [join_message(again, ONE), join_message(first, ONE), join_message(other, TWO), make_raw(talk, author=THREE)]
     path = import_messages(tmp_path, guild_id, raws)
-    assert joins_of(guild_id) == {1: time_of(again), 2: time_of(other)}
+    assert joins_of(guild_id) == {ONE: time_of(again), TWO: time_of(other)}
     # An older file that is imported later, and the same file again, change nothing.
-    import_messages(tmp_path, guild_id, [join_message(first, 1), make_raw(talk, author=2)])
+    import_messages(tmp_path, guild_id, [join_message(first, ONE), make_raw(talk, author=TWO)])
     run_import(path)
-    assert joins_of(guild_id) == {1: time_of(again), 2: time_of(other)}
+    assert joins_of(guild_id) == {ONE: time_of(again), TWO: time_of(other)}
 
 
 def test_roles_are_kept_highest_first_and_none_means_unknown(tmp_path: Path, guild_id: int) -> None:
     one, two, three = ids_from(MAY, 3)
-    author = make_user(1, roles=[CREW, CAPTAIN, {"name": 7}, "x", {"name": " ", "position": 99}])
-    import_messages(tmp_path, guild_id, [make_raw(one, author=1) | {"author": author}, make_raw(two, author=2)])
+    author = make_user(ONE, roles=[CREW, CAPTAIN, {"name": 7}, "x", {"name": " ", "position": 99}])
+    import_messages(tmp_path, guild_id, [make_raw(one, author=ONE) | {"author": author}, make_raw(two, author=TWO)])
     member = GuildMember.objects.get(guild_id=guild_id)
-    assert (member.user_id, member.member_roles) == (1, (MemberRole("Captain"), MemberRole("Crew", "#1ac2b5")))
+    assert (member.user_id, member.member_roles) == (ONE, (MemberRole("Captain"), MemberRole("Crew", "#1ac2b5")))
     # Who has left has no roles in an export.
-    import_messages(tmp_path, guild_id, [make_raw(three, author=1)])
+    import_messages(tmp_path, guild_id, [make_raw(three, author=ONE)])
     assert GuildMember.objects.get(guild_id=guild_id).member_roles == member.member_roles
 
 
@@ -88,7 +91,7 @@ def test_an_icon_that_is_unknown_or_a_placeholder_replaces_none(tmp_path: Path, 
 
 
 def test_members_of_a_load_are_written_by_one_statement(tmp_path: Path, guild_id: int) -> None:
-    raws = [join_message(message_id, number) for number, message_id in enumerate(ids_from(MAY, 900))]
+    raws = [join_message(message_id, guild_id + number) for number, message_id in enumerate(ids_from(MAY, 900))]
     with CaptureQueriesContext(connection) as captured:
         import_messages(tmp_path, guild_id, raws)
     assert len([query for query in captured if "INSERT INTO chatstore_guildmember" in query["sql"]]) == 1

@@ -22,6 +22,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FromBot,
     Has,
     JoinedWithin,
     Not,
@@ -142,7 +143,7 @@ def _first_id(day: str) -> int:
         All((Author((VICTOR,)), Words("free"), Not(Pattern("a+ b")), Not(Has(Content.MENTION)))),
         All((Author((VICTOR,)), Words("free"), Words("nitro"))),
         All((Author((VICTOR,)), AnyWord("free “click here”"), YoungAccount(7), Not(Similar("join\n now!")))),
-        All((Author((VICTOR,)), AnyOf((Author((VICTOR,)), JoinedWithin(10))), Not(JoinedWithin(60)))),
+        All((Author((VICTOR,)), AnyOf((JoinedWithin(10), FromBot())), Not(JoinedWithin(60)))),
     ],
     ids=str,
 )

@@ -18,11 +18,15 @@ from chatstore.domain.roles import Role
 from chatstore.gateway import MemberRole, post_message, save_guild_icon, save_member
 from chatstore.models import Channel, Guild
 from chatstore.models.users import User
+from tests.chatstore.channels import fresh_id
 from tests.conftest import give, make_user
-from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, write
+from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
+
+MIKA, AYLA = fresh_id(), fresh_id()
+"""Authors that other tests do not show."""
 
 CAPTAIN, CREW = MemberRole("Captain", "#e67e22"), MemberRole("Crew")
 ICON = "https://cdn.example/icons/1/a.png?size=64"
@@ -56,11 +60,11 @@ def statements_about_members(client: Client, path: str) -> int:
 def test_the_highest_role_of_an_author_is_beside_the_first_message_of_each_run(mona: User, sign_in: SignIn) -> None:
     channel = channel_in()
     first, *rest = old_ids(4)
-    write(channel, [first, first + 1], author=VICTOR)
-    write(channel, rest, author=WILMA)
+    write(channel, [first, first + 1], author=MIKA)
+    write(channel, rest, author=AYLA)
     assert channel.guild_id is not None
-    save_member(channel.guild_id, VICTOR, roles=[CAPTAIN, CREW])
-    save_member(channel.guild_id, WILMA, roles=[], joined_at=timezone.now())
+    save_member(channel.guild_id, MIKA, roles=[CAPTAIN, CREW])
+    save_member(channel.guild_id, AYLA, roles=[], joined_at=timezone.now())
     client = sign_in(mona)
     for path in (f"/channels/{channel.pk}/", f"/channels/{channel.pk}/rows/?before={rest[-1]}"):
         html = read(client, path)
@@ -71,10 +75,10 @@ def test_the_highest_role_of_an_author_is_beside_the_first_message_of_each_run(m
 def test_new_messages_show_roles_too_and_other_guilds_none(mona: User, sign_in: SignIn) -> None:
     here, elsewhere = channel_in(), channel_in("Quay")
     assert here.guild_id is not None
-    save_member(here.guild_id, VICTOR, roles=[CREW])
+    save_member(here.guild_id, MIKA, roles=[CREW])
     shown = {}
     for channel in (here, elsewhere):
-        posted = post_message(channel.pk, author_id=VICTOR, content="good morning")
+        posted = post_message(channel.pk, author_id=MIKA, content="good morning")
         html = read(sign_in(mona), f"/channels/{channel.pk}/new/?newest={posted.message_id - 1}")
         shown[channel] = roles_shown(html)
         assert "<circle" not in html
@@ -85,7 +89,7 @@ def test_new_messages_show_roles_too_and_other_guilds_none(mona: User, sign_in: 
 def test_a_page_reads_roles_once_and_not_at_all_in_direct_messages(messages: int, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     for channel, statements in ((channel_in(), 1), (channel_in(None), 0)):
-        for author, message_id in enumerate(old_ids(messages), start=1):
+        for author, message_id in enumerate(old_ids(messages), start=MIKA):
             write(channel, [message_id], author=author)
         assert statements_about_members(client, f"/channels/{channel.pk}/") == statements
 
@@ -113,12 +117,12 @@ def test_a_person_is_shown_with_roles_and_joining_in_the_servers_that_the_viewer
 def test_a_hostile_role_and_icon_are_inert(mona: User, sign_in: SignIn, settings: Settings) -> None:
     settings.MEDIA_HOSTS = frozenset({"cdn.example"})
     channel = channel_in(HOSTILE)
-    write(channel, old_ids(2), author=VICTOR)
+    write(channel, old_ids(2), author=MIKA)
     assert channel.guild_id is not None
-    save_member(channel.guild_id, VICTOR, roles=[MemberRole(HOSTILE)], joined_at=timezone.now())
+    save_member(channel.guild_id, MIKA, roles=[MemberRole(HOSTILE)], joined_at=timezone.now())
     save_guild_icon(channel.guild_id, 'https://cdn.example/"><script>alert(2)</script>')
     client = sign_in(mona)
-    for path in (f"/channels/{channel.pk}/", f"/users/{VICTOR}/", f"/users/{VICTOR}/panel/"):
+    for path in (f"/channels/{channel.pk}/", f"/users/{MIKA}/", f"/users/{MIKA}/panel/"):
         html = client.get(path).content.decode()
         check_harmless(html)
         assert "[RLO]" in html

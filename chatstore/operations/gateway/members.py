@@ -29,13 +29,11 @@ def save_member(
 
     Raises what `save_members` raises.
     """
-    save_members(guild_id, [Member(user_id, joined_at, None if roles is None else _to_tuple(roles))])
-
-
-def _to_tuple(roles: object) -> tuple[MemberRole, ...]:
-    if not isinstance(roles, Sequence) or isinstance(roles, str | bytes):
-        raise BadInput(f"the roles must be a sequence, not {type(roles).__name__}")
-    return tuple(roles)
+    try:
+        given = None if roles is None else tuple(roles)
+    except TypeError:
+        raise BadInput(f"the roles must be a sequence, not {type(roles).__name__}") from None
+    save_members(guild_id, [Member(user_id, joined_at, given)])
 
 
 @translate_errors

@@ -64,8 +64,9 @@ def test_one_bad_member_leaves_all_unsaved(guild: Guild) -> None:
     for bad in (Member(2**70), Member(7, JOINED.replace(tzinfo=None)), "7"):
         with pytest.raises(BadInput):
             gateway.save_members(guild.pk, [*good, bad])  # type: ignore[list-item]
-    with pytest.raises(BadInput, match="sequence"):
-        gateway.save_member(guild.pk, 7, roles="Crew")  # type: ignore[arg-type]
+    for roles in ("Crew", 7, [CREW, "Crew"]):
+        with pytest.raises(BadInput, match="role"):
+            gateway.save_member(guild.pk, 7, roles=roles)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="at most"):
         gateway.save_members(guild.pk, (Member(user_id) for user_id in range(MAX_MEMBERS + 1)))
     assert not GuildMember.objects.filter(guild=guild).exists()
