@@ -32,6 +32,7 @@ from moderation.operations.preview.scan_parts import claim_ahead, claim_part
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.scheduling import can_scan_be_joined, due_scans
 from moderation.operations.purging.wait_reasons import wait_of
+from moderation.operations.selection.scope import buckets_in_scope
 from moderation.presentation.audit import facts_in_short
 from tests.conftest import make_user
 from tests.moderation.channels import (
@@ -336,7 +337,6 @@ def test_a_worker_keeps_its_claim_while_it_lists_what_is_ahead(
     mona: User, selection: Selection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     purge = draft(mona, selection)
-    buckets_in_scope = scan.buckets_in_scope
     claimed_by_others: list[bool] = []
 
     def read_many_ledgers(*args: object, **named: object) -> Iterator[object]:
@@ -347,9 +347,10 @@ def test_a_worker_keeps_its_claim_while_it_lists_what_is_ahead(
             claimed_by_others.append(claim_ahead(purge.pk, uuid.uuid4()))
             yield bucket
 
-    monkeypatch.setattr(scan, "RENEW_SECONDS", 0.05)
-    monkeypatch.setattr(scan, "buckets_in_scope", read_many_ledgers)
-    scan_purge(purge.pk)
+    with monkeypatch.context() as patches:
+        patches.setattr(scan, "RENEW_SECONDS", 0.05)
+        patches.setattr(scan, "buckets_in_scope", read_many_ledgers)
+        scan_purge(purge.pk)
     assert len(claimed_by_others) == 1 + 7 + 2 + 3 + 1 + 5
     assert not any(claimed_by_others)
     assert_frozen_once(purge, mona, selection)
