@@ -39,22 +39,21 @@ def record_admin_change(request: HttpRequest, change: str, obj: Model, message: 
     # Django describes it as a change of this one field.
     is_password = subject == "account" and details["fields"] == ["password"]
     action = "password_set" if is_password else f"{subject}_{change}"
-    record_action(action, actor=request.user, details=details, **_place_of(obj))
+    record_action(
+        action,
+        actor=request.user,
+        guild_id=_guild_of(obj),
+        channel_id=obj.pk if isinstance(obj, Channel) else None,
+        chat_user_id=obj.pk if isinstance(obj, ChatUser) else None,
+        details=details,
+    )
 
 
-def _place_of(obj: Model) -> dict[str, int | None]:
-    """Return by which ids the entry is found: a channel is where the change has put it."""
-    match obj:
-        case RaidSettings():
-            return {"guild_id": obj.guild_id}
-        case Guild():
-            return {"guild_id": obj.pk}
-        case Channel():
-            return {"channel_id": obj.pk, "guild_id": obj.guild_id}
-        case ChatUser():
-            return {"chat_user_id": obj.pk}
-        case _:
-            return {}
+def _guild_of(obj: Model) -> int | None:
+    """Return the guild of the entry: that into which a channel was moved."""
+    if isinstance(obj, Guild):
+        return obj.pk
+    return obj.guild_id if isinstance(obj, Channel | RaidSettings) else None
 
 
 def _fields_of(message: Any) -> list[str]:

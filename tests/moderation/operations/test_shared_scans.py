@@ -347,9 +347,9 @@ def test_a_worker_keeps_its_claim_while_it_lists_what_is_ahead(
             claimed_by_others.append(claim_ahead(purge.pk, uuid.uuid4()))
             yield bucket
 
-    with monkeypatch.context() as patched:
-        patched.setattr(scan, "RENEW_SECONDS", 0.05)
-        patched.setattr(scan, "buckets_in_scope", read_many_ledgers)
+    with monkeypatch.context() as patches:
+        patches.setattr(scan, "RENEW_SECONDS", 0.05)
+        patches.setattr(scan, "buckets_in_scope", read_many_ledgers)
         scan_purge(purge.pk)
     assert len(claimed_by_others) == 1 + 7 + 2 + 3 + 1 + 5
     assert not any(claimed_by_others)
