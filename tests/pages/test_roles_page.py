@@ -211,7 +211,7 @@ def test_if_one_person_cannot_be_invited_none_is(ada: User, mona: User, nora: st
     response = sign_in(ada).post("/roles/invite/", posted)
     assert response.status_code == 400
     page = response.content.decode()
-    assert f"There is an account {mona.username} already" in page
+    assert f"The account {mona.username} already exists" in page
     # What was typed is still there.
     assert f"{nora}\n{mona.username}</textarea>" in page
     assert not User.objects.filter(username=nora).exists()
