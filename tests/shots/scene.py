@@ -79,6 +79,7 @@ class Scene:
     failed: Purge
     running: Purge
     raided: int
+    raided_guild: int
     asking: Purge
     invitation: str
     message: int
@@ -147,6 +148,7 @@ def arrange_scene(folder: Path) -> Scene:
         failed=failed,
         running=make_running_purge(mona),
         raided=raid.channel.pk,
+        raided_guild=raid.channel.guild_id or 0,
         asking=_ask_for_approval(mona, ada, raid),
         invitation=make_invitation(),
         partly=partly,
