@@ -139,7 +139,7 @@ _FACTS: dict[str, Promise] = {
     "outcome": gettext_lazy("Outcome"),
     "resolution": gettext_lazy("Resolution"),
     "is_shared": gettext_lazy("Shared"),
-    "manifest": gettext_lazy("Messages selected"),
+    "manifest": gettext_lazy("Messages included"),
     "messages": gettext_lazy("Messages"),
     "requested": gettext_lazy("Requested"),
     "deleted": gettext_lazy("Deleted"),

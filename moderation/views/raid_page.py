@@ -96,7 +96,6 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
         "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
         "chart": (chart := _draw_chart(review, spared)),
         "moments": _list_moments(chart, review),
-        "is_narrowed": review.start_ms != review.raid_start_ms or review.end_ms is not None,
         "starts": list(_offer_starts(review)),
         "ends": list(_offer_ends(review)),
     }

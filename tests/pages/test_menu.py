@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable
 
 import pytest
@@ -107,8 +108,8 @@ def test_the_search_box_suggests_the_pages_of_the_role(row: str, client: Client)
 
 def test_a_visitor_is_offered_nothing_but_home() -> None:
     """Pages that need no account have no menu; that of an error leads to the page on which one signs in."""
-    # Of its own, because wrong invitations are counted by address.
-    client = Client(REMOTE_ADDR="198.51.100.71")
+    # Wrong invitations are counted by address.
+    client = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
     for path in ("/sign-in/", "/nowhere/"):
         assert '<nav class="nav"' not in client.get(path).content.decode()
     error = "/invitation/?token=unknown"

@@ -20,6 +20,7 @@ from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.raids.detection import check_raids
+from tests.moderation.channels import make_channel, now_ms
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
@@ -75,6 +76,16 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
     assert isinstance(selection.where, All)
     assert Author(tuple(sorted(raid.raiders))) in selection.where.parts
     assert selection.first_id <= raid.raid_ids[0]
+
+
+def test_the_way_back_to_the_whole_time_is_offered_only_where_less_is_shown(
+    raid: Raid, mona: User, sign_in: SignIn
+) -> None:
+    client, minute = sign_in(mona), now_ms() // 60_000
+    for channel, label in ((raid.channel, "Show the whole raid"), (make_channel(), "Show the last half hour")):
+        url = f"/raids/{channel.pk}/"
+        assert 'value="all"' not in client.get(url).content.decode()
+        assert label in client.get(f"{url}?start={minute}").content.decode()
 
 
 def test_another_time_keeps_what_was_selected(raid: Raid, mona: User, sign_in: SignIn) -> None:

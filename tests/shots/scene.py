@@ -86,6 +86,8 @@ class Scene:
     failed: Purge
     running: Purge
     raided: int
+    raided_guild: int
+    raider: int
     asking: Purge
     invitation: str
     message: int
@@ -155,6 +157,8 @@ def arrange_scene(folder: Path) -> Scene:
         failed=failed,
         running=make_running_purge(mona),
         raided=raid.channel.pk,
+        raided_guild=raid.channel.guild_id or 0,
+        raider=min(raid.raiders),
         asking=_ask_for_approval(mona, ada, raid),
         invitation=make_invitation(),
         partly=partly,

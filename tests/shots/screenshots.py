@@ -14,7 +14,6 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-from chatstore.models import Channel, GuildMember
 from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.serving import Site, browse, serve, serve_without, sign_in
 from tests.shots.health import UnhealthyChannel
@@ -148,10 +147,8 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
 def _raid_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("raid", "mona", f"/raids/{scene.raided}/")
     yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False)
-    guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=scene.raided)
-    yield Shot("raid-settings", "ada", f"/guilds/{guild_id}/raid-settings/")
-    raider = GuildMember.objects.filter(guild_id=guild_id, roles__isnull=True).latest("joined_at")
-    yield Shot("user-raider", "mona", f"/users/{raider.user_id}/")
+    yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
+    yield Shot("user-raider", "mona", f"/users/{scene.raider}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
 
 

@@ -46,6 +46,13 @@ class RaidReview:
             return minute_of(self.finding.details["since_ms"])
         return minute_of(ms_of(self.assessment.first_id)) if self.assessment.count else self.start_ms
 
+    @property
+    def is_narrowed(self) -> bool:
+        """True if another time was chosen than that of the reported raid, or less than the last half hour."""
+        if self.finding is not None:
+            return self.end_ms is not None or self.start_ms != self.raid_start_ms
+        return self.end_ms is not None or self.start_ms > minute_of(self.now_ms - LOOK_BACK_MS)
+
 
 def review_raid(user: Actor, channel_id: int, *, start_ms: int | None, end_ms: int | None) -> RaidReview:
     """Return what happened in a channel. start_ms: None for the start of the raid that is reported there.

@@ -4,6 +4,9 @@
 
 document.documentElement.classList.add("js");
 
+// On phones the menu is wider than the screen.
+document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
 const toast = document.getElementById("toast");
 let toastTimer = 0;
 
