@@ -70,8 +70,8 @@ class Profile:
     first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
     activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
     where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
-    of the user's messages that confirmed purges included; purges: the last of them; purge_count: their number.
-    hidden_matched: those of `matched` that purges included which the viewer may not see, in channels that they may see.
+    of the user's messages that confirmed purges included; purge_count: number of these purges; purges: the last of them
+    that the viewer may see. hidden_matched: those of `matched` that other purges included, in channels of the viewer.
     memberships: what is known of the user in the guilds that the viewer may see, the latest joined first.
     """
 
@@ -106,7 +106,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     shown = busiest[:CHANNELS_SHOWN]
     nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
     matched = _matched_by_channel(user_id, shown)
-    hidden = 0 if scope_for(user, VIEW_PURGES).is_everything else _matched_besides(purges, user_id, visible)
+    hidden = {} if scope_for(user, VIEW_PURGES).is_everything else _matched_besides(purges, user_id, visible)
     return Profile(
         user_id=user_id,
         user=known,
@@ -123,9 +123,9 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         last_seen=_days_of(max(posted)) if posted else None,
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
-        purge_count=len(purges),
-        matched=sum(purges.values()) + hidden,
-        hidden_matched=hidden,
+        purge_count=len(purges) + len(hidden),
+        matched=sum(purges.values()) + sum(hidden.values()),
+        hidden_matched=sum(hidden.values()),
         memberships=_memberships_of(user, user_id),
     )
 
@@ -173,11 +173,11 @@ def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int,
     return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
 
 
-def _matched_besides(purges: Collection[int], author_id: int, channel_ids: Collection[int]) -> int:
-    """Return the number of the user's messages in some channels that other confirmed purges included."""
+def _matched_besides(purges: Collection[int], author_id: int, channel_ids: Collection[int]) -> dict[int, int]:
+    """Return the number of the user's messages in some channels by other confirmed purges."""
     matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("purge_id")
     counts = matched.annotate(matched=Sum(_count_of(author_id))).values_list("purge_id", "matched")
-    return sum(count for purge_id, count in counts if purge_id not in purges)
+    return {purge_id: count for purge_id, count in counts if purge_id not in purges}
 
 
 def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
