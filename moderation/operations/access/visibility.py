@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Case, Count, F, Func, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.roles import Scope
@@ -126,8 +127,10 @@ def may_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Coll
     if scope.is_everything:
         return True
     matched = purge.manifest_buckets.filter(channel_id__in=channel_ids) if channel_ids else purge.manifest_buckets
-    here = Channel.objects.filter(in_scope(scope, guild="guild_id", channel="pk"), pk=OuterRef("channel_id"))
-    return not matched.filter(~Exists(here.order_by())).exists()
+    is_here = Case(When(in_scope(scope, guild="guild_id", channel="pk"), then=True), default=False)
+    channel = Channel.objects.filter(pk=OuterRef("channel_id")).order_by().annotate(is_here=is_here)
+    # One look-up by the primary key for each bucket: as a join, it reads the guild's channels for each.
+    return not matched.filter(~Coalesce(Subquery(channel.values("is_here")), False)).exists()
 
 
 def require_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Collection[int] = ()) -> None:
