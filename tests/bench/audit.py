@@ -32,6 +32,9 @@ DENSE = 30_000
 CHANNELS = 20
 """Channels of the scattered purge, each with ten buckets: 4,000 messages, and 20 entries besides those of any purge."""
 
+PAIRS_SECONDS = 35.0
+"""Time after which no pair begins, once there are as many as runs."""
+
 LINK_SECONDS = 1.0
 """Interval of the linker: ten times as often as in production, because a pair of purges takes two seconds."""
 
@@ -49,7 +52,10 @@ def measure_audit(pool: ChannelPool, *, runs: int) -> Figures:
     # The first preview counts the tombstones of every bucket.
     seconds_of_both(pool.moderator, scattered)
     pairs: list[float] = []
+    end = time.monotonic() + PAIRS_SECONDS
     for number in range(2 * runs - 1):
+        if number >= runs and time.monotonic() > end:
+            break
         taken: dict[bool, float] = {}
         for is_linked in (True, False) if number % 2 == 0 else (False, True):
             while link_entries():
