@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.contrib import admin
 from django.core.management import CommandError, call_command, get_commands
-from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from chatstore.domain.roles import Role
@@ -18,6 +17,7 @@ from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.access_table import CASES, COMMANDS, ROLES, UNOWNED_COMMANDS
 from tests.pages.conftest import PreviewedPurge, make_previewed_purge
+from tests.pages.visitors import visitor_from_elsewhere
 
 
 def _lines(table: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_every_url_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_gets_the_status_in_the_table(role: str, world: PreviewedPurge, cast: dict[str, User | None]) -> None:
-    client, user, names = Client(), cast[role], world.names
+    client, user, names = visitor_from_elsewhere(), cast[role], world.names
     if user is not None:
         client.force_login(user)
     wrong = []

@@ -28,6 +28,7 @@ from tests.moderation.channels import confirm, make_channel, run_to_end
 from tests.pages.conftest import make_previewed_purge
 from tests.pages.fuzzed_objects import Planted, plant_objects
 from tests.pages.fuzzing import Names, Request, Route, forms_of, hostile_posts, hostile_requests, list_routes
+from tests.pages.visitors import visitor_from_elsewhere
 
 ROLES = {"tess": None, "mona": "moderators", "lena": "leads", "otto": "operators", "ada": "admins"}
 MAX_SECONDS = 2.0
@@ -134,13 +135,13 @@ def fuzz_routes(
     count: int,
     watched: Sequence[str] = (),
 ) -> Iterator[tuple[float, Request]]:
-    chance, client = random.Random(f"{SEED} {label}"), Client()
+    chance, client = random.Random(f"{SEED} {label}"), visitor_from_elsewhere()
     for route in routes:
         yield from send_all(client, hostile_requests(route, names, chance, count=count), user, watched=watched)
 
 
 def fuzz_forms(names: Names, user: User, *, label: str, rounds: int) -> Iterator[tuple[float, Request]]:
-    chance, client = random.Random(f"{SEED} {label}"), Client()
+    chance, client = random.Random(f"{SEED} {label}"), visitor_from_elsewhere()
     for _ in range(rounds):
         for path in PAGES:
             client.force_login(user)
@@ -156,7 +157,7 @@ def test_no_answer_tells_an_outsider_what_is_of_another_guild(names: dict[str, A
     assert planted.is_untouched()
     for number, (label, user) in enumerate(people):
         opened = (Request("get", path.format(**names), {}) for path in PAGES)
-        list(send_all(Client(), opened, user, watched=planted.texts))
+        list(send_all(visitor_from_elsewhere(), opened, user, watched=planted.texts))
         some = routes[number :: len(people)]
         list(fuzz_routes(some, names, user, label=label, count=1, watched=planted.texts))
     assert planted.is_untouched()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +13,7 @@ from chatstore.models.users import User
 from moderation.views.menu import PAGES
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
+from tests.pages.visitors import visitor_from_elsewhere
 
 SignIn = Callable[[User], Client]
 
@@ -108,8 +108,7 @@ def test_the_search_box_suggests_the_pages_of_the_role(row: str, client: Client)
 
 def test_a_visitor_is_offered_nothing_but_home() -> None:
     """Pages that need no account have no menu; that of an error leads to the page on which one signs in."""
-    # Wrong invitations are counted by address.
-    client = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}")
+    client = visitor_from_elsewhere()
     for path in ("/sign-in/", "/nowhere/"):
         assert '<nav class="nav"' not in client.get(path).content.decode()
     error = "/invitation/?token=unknown"

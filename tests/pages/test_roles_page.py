@@ -23,6 +23,7 @@ from moderation.operations.access.roles import take_role
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.second_factors import PASSWORD
+from tests.pages.visitors import visitor_from_elsewhere
 
 SignIn = Callable[[User], Client]
 
@@ -54,11 +55,6 @@ def link_on(page: str) -> str:
     found = LINK.search(page)
     assert found is not None, page
     return found[0]
-
-
-def visitor_from_elsewhere() -> Client:
-    """Return a client at an address of its own: wrong links make an address pause, also in the next run."""
-    return Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
 
 
 def accept(link: str, password: str, *, client: Client | None = None, again: str | None = None) -> int:
