@@ -80,7 +80,8 @@ def test_a_guild_must_be_registered() -> None:
 
 
 def test_thousands_of_members_take_a_statement_per_thousand(guild: Guild) -> None:
-    crowd = [Member(user_id, JOINED, (CREW,)) for user_id in range(2_500)]
+    # Users that no other test shows.
+    crowd = [Member(guild.pk + number, JOINED, (CREW,)) for number in range(2_500)]
     random.Random(1).shuffle(crowd)
     with CaptureQueriesContext(connection) as captured:
         gateway.save_members(guild.pk, crowd)
