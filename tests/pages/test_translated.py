@@ -14,7 +14,7 @@ from chatstore.domain.errors import WriteRefused
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import Duration, as_json, gettext_lazy, ngettext_lazy
-from chatstore.models import Channel, Finding, JobRun
+from chatstore.models import Channel, Finding, GuildMember, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
@@ -92,6 +92,7 @@ def cast() -> Cast:
     # Without signs of life of beat, maintenance pages have their notice.
     redis_client().delete("seen:beat", "seen:monitor")
     # Left by other tests: the names of their data are not known here.
+    GuildMember.objects.filter(user_id=VICTOR).delete()
     JobRun.objects.update(retry_of=None)
     JobRun.objects.all().delete()
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
