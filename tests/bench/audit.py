@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 from django.db import connection
 
 from chatstore.models.users import User
+from chatstore.operations.coordination.leases import renewed
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.access.audit_chain import link_entries, newest_anchor
@@ -86,19 +86,9 @@ def seconds_of_both(moderator: User, scattered: ScatteredMessages) -> float:
 @contextmanager
 def linking() -> Iterator[None]:
     """Enqueue the task that links entries, as beat does. Raises `RuntimeError` if no worker linked any."""
-    stop, before = threading.Event(), newest_anchor()
-
-    def enqueue() -> None:
-        while not stop.wait(LINK_SECONDS):
-            link_audit_entries.apply_async(expires=LINK_SECONDS)
-
-    thread = threading.Thread(target=enqueue)
-    thread.start()
-    try:
+    before = newest_anchor()
+    with renewed(lambda: link_audit_entries.apply_async(expires=LINK_SECONDS), every_seconds=LINK_SECONDS):
         yield
-    finally:
-        stop.set()
-        thread.join()
     # The last one is executed now, since no purge is left, or has expired.
     time.sleep(LINK_SECONDS)
     if newest_anchor() == before:

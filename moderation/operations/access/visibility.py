@@ -49,6 +49,7 @@ __all__ = [
     "may_over",
     "may_over_matches",
     "name_of",
+    "not_everywhere",
     "purge_for",
     "require",
     "require_over_matches",
@@ -110,7 +111,7 @@ def purge_for(user: Actor, purge_id: int, right: str = VIEW_PURGES) -> Purge:
     if purge is None:
         raise NotFound(_("There is no purge %(id)s.", id=str(purge_id)))
     if not may_over(user, right, purge):
-        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
+        raise not_everywhere()
     return purge
 
 
@@ -136,7 +137,12 @@ def may_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Coll
 def require_over_matches(user: Actor, right: str, purge: Purge, *, channel_ids: Collection[int] = ()) -> None:
     """Raise `Forbidden` unless `may_over_matches`."""
     if not may_over_matches(user, right, purge, channel_ids=channel_ids):
-        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
+        raise not_everywhere()
+
+
+def not_everywhere() -> Forbidden:
+    """Return the refusal of what a user may do in a part of a purge's channels only."""
+    return Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
 
 
 def decidable_purges(user: Actor, right: str) -> QuerySet[Purge]:

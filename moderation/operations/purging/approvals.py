@@ -12,7 +12,7 @@ import datetime as dt
 from django.db import transaction
 from django.db.models import QuerySet
 
-from chatstore.domain.errors import BadInput, Forbidden
+from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -32,6 +32,7 @@ from moderation.operations.access.visibility import (
     may_over,
     may_over_matches,
     name_of,
+    not_everywhere,
     purge_for,
     require,
     require_over_matches,
@@ -143,7 +144,7 @@ def may_decide(user: Actor, purge: Purge) -> bool:
 def _check_may_decide(user: Actor, purge_id: int) -> None:
     """Raise `NotFound` for a purge that the user cannot see, `Forbidden` for one whose requests they cannot decide."""
     if not may_decide(user, purge_for(user, purge_id)):
-        raise Forbidden(_("Your role does not include this in all channels of this purge. Ask an administrator."))
+        raise not_everywhere()
 
 
 def open_approval(purge: Purge) -> PurgeApproval | None:

@@ -51,6 +51,17 @@ def take_to(step: Step, state: StepState) -> None:
         move_step(step, after)
 
 
+def paused_after_its_last_stamp(mona: User, channel: Channel) -> Purge:
+    """Pause a purge whose only step is stamped, and end the step: nothing is left to delete."""
+    write(channel, old_ids(20))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    step = claim(purge)
+    take_to(step, StepState.STAMPED)
+    pause_purge(purge.id, moderator=mona)
+    finish_step(step, pace=Pace(1_000))
+    return purge
+
+
 def expire_lease(purge: Purge) -> None:
     Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(lease_until="2020-01-01T00:00:00Z")
 
@@ -198,12 +209,7 @@ def test_a_paused_purge_whose_worker_was_killed_unlocks_its_channel(mona: User, 
 
 
 def test_a_paused_purge_whose_worker_was_killed_after_the_last_step_is_finished(mona: User, channel: Channel) -> None:
-    write(channel, old_ids(20))
-    purge = confirm(mona, preview(mona, everything(channel)))
-    step = claim(purge)
-    take_to(step, StepState.STAMPED)
-    pause_purge(purge.id, moderator=mona)
-    finish_step(step, pace=Pace(1_000))
+    purge = paused_after_its_last_stamp(mona, channel)
     release_channel(channel.id, job=f"purge:{purge.id}")
     assert purge.id in due_purges()
     assert run_purge(purge.id).state == PurgeState.DONE
@@ -251,13 +257,7 @@ def test_a_worker_keeps_its_claim_during_a_scan_of_a_large_bucket(
 
 
 def test_a_purge_paused_after_its_last_stamp_is_done_and_not_paused(mona: User, channel: Channel) -> None:
-    write(channel, old_ids(20))
-    purge = confirm(mona, preview(mona, everything(channel)))
-    step = claim(purge)
-    take_to(step, StepState.STAMPED)
-    pause_purge(purge.id, moderator=mona)
-    finish_step(step, pace=Pace(1_000))
-    purge = advance_purge(purge.id)
+    purge = advance_purge(paused_after_its_last_stamp(mona, channel).id)
     assert (purge.state, totals_of(purge).left) == (PurgeState.DONE, 0)
     assert lock_owner(channel.id) is None
 
