@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
-from chatstore.models import Channel
+from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.models import Channel, Guild
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
@@ -205,7 +207,7 @@ def _show_form(
         "form": form,
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
-        "guilds": () if channel else visible_guilds(request.user, ADD_PURGE),
+        "guilds": () if channel else _offered_guilds(request.user, form),
         "replaced": replaced,
         "filters": describe_filters(request.user, channel),
         "filter_name": request.POST.get("filter_name", ""),
@@ -215,6 +217,14 @@ def _show_form(
         **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)
+
+
+def _offered_guilds(user: Actor, form: Composer) -> list[Guild]:
+    """Return the guilds to choose from, with the one that is chosen: without it, an edited preview would lose it."""
+    chosen = None
+    with suppress(BadInput):
+        chosen = parse_snowflake(form.place["guild"].value())
+    return visible_guilds(user, ADD_PURGE, among_them=chosen)
 
 
 def _format_heading(channel: Channel | None) -> str:

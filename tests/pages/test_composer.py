@@ -8,15 +8,19 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from django.test import Client
 
-from chatstore.models import Channel, ChatUser
+from chatstore.domain.roles import Role
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.domain.filters import Similar
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.lookup import sidebar
 from moderation.operations.preview.scan import scan_purge
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
@@ -143,6 +147,25 @@ def test_a_whole_guild_is_chosen_from_the_list(previewed: PreviewedPurge, mona: 
     assert f'name="authors" value="{UNKNOWN_USER}"' in page
     assert f"All messages by user {UNKNOWN_USER} in all channels of Harbour, except pinned" in page
     assert select(client, "/delete/", {"guild": str(guild), "words": "x"}).guild_id == guild
+
+
+def test_a_guild_that_is_not_among_those_listed_stays_chosen(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sidebar, "MAX_GUILDS", 0)
+    guild = previewed.channel.guild_id
+    page = sign_in(mona).get("/delete/", {"guild": str(guild)}).content.decode()
+    assert f'<option value="{guild}" selected>Harbour</option>' in page
+
+
+def test_a_guild_of_others_is_not_offered_by_its_id(previewed: PreviewedPurge, sign_in: SignIn) -> None:
+    elsewhere = Guild.objects.create(pk=secrets.randbits(60), name="Elsewhere")
+    Channel.objects.create(pk=secrets.randbits(60), name="talk", guild=elsewhere)
+    nora = make_user("nora", group=None)
+    give(nora, Role.MODERATOR, guild_id=elsewhere.pk)
+    page = sign_in(nora).get("/delete/", {"guild": str(previewed.channel.guild_id)}).content.decode()
+    assert "Elsewhere" in page
+    assert "Harbour" not in page
 
 
 def test_the_form_of_a_channel_searches_only_that_channel(

@@ -79,7 +79,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
     listed = neighbours[:MAX_NEIGHBOURS]
     return Sidebar(
-        guilds=_guilds_with(visible_guilds(user), guild),
+        guilds=visible_guilds(user, among_them=guild.pk if guild else None),
         guild=guild,
         channel_id=channel.pk if channel else None,
         is_open=is_open,
@@ -125,16 +125,16 @@ def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
         return {}
 
 
-def visible_guilds(user: Actor, right: str = VIEW_CHANNELS) -> list[Guild]:
-    """Return the guilds with channels in which a user has a right, by default to open them, by name."""
-    return list(
-        Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))[:MAX_GUILDS]
-    )
+def visible_guilds(user: Actor, right: str = VIEW_CHANNELS, *, among_them: int | None = None) -> list[Guild]:
+    """Return the guilds with channels in which a user has a right, by default to open them, by name.
 
-
-def _guilds_with(guilds: list[Guild], current: Guild | None) -> list[Guild]:
-    """Return guilds, the open one among them even if there are more than are listed."""
-    return guilds if current is None or current in guilds else [current, *guilds]
+    At most `MAX_GUILDS`, and `among_them`, the id of the one that is open or chosen, before them if it is not listed.
+    """
+    visible = Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))
+    guilds = list(visible[:MAX_GUILDS])
+    if among_them is None or among_them in {guild.pk for guild in guilds}:
+        return guilds
+    return [*visible.filter(pk=among_them), *guilds]
 
 
 def entrance_of(user: Actor, guild_id: int) -> Channel:
