@@ -70,7 +70,7 @@ NODE_TIMEOUT_SECONDS = 3.0
 """For a node's virtual tables, which are served from memory: a slower node is in trouble."""
 
 SLOW_SECONDS = 1.0
-"""Slower calls are logged with their statement."""
+"""Statements that a caller waits for longer than this are logged."""
 
 log = logging.getLogger(__name__)
 
@@ -214,20 +214,21 @@ def _bind(cql: str, params: Params, *, consistency: int | None, fetch_size: int)
 class Pending:
     """A statement in flight."""
 
-    __slots__ = ("_began", "_cql", "_future", "_traces")
+    __slots__ = ("_cql", "_future", "_traces")
 
     def __init__(self, future: ResponseFuture, cql: str, traces: list[uuid.UUID] | None = None) -> None:
         self._future = future
         self._cql = cql
         self._traces = traces
-        self._began = time.monotonic()
 
     def rows(self) -> list[Row]:
         """Wait for the result, all its pages."""
+        # Not since it was sent: of those in flight, most are answered long before their turn.
+        began = time.monotonic()
         rows = [row for page in self.pages() for row in page]
-        seconds = time.monotonic() - self._began
+        seconds = time.monotonic() - began
         if seconds > SLOW_SECONDS:
-            log.warning("%.0f ms for %s", seconds * 1000, self._cql)
+            log.warning("waited %.0f ms for %s", seconds * 1000, self._cql)
         return rows
 
     def pages(self) -> Iterator[list[Row]]:
