@@ -38,8 +38,9 @@ Group = tuple[str, ...]
 def reduce_text(text: str) -> str:
     """Return what is compared of a text; "" if too little is left."""
     bare = unicodedata.normalize("NFKD", _MENTION.sub(" ", text[: 4 * MAX_CHARACTERS])).casefold()
-    letters = _IGNORED.sub("", "".join(char for char in bare if not unicodedata.combining(char)))
-    reduced = _REPEATED.sub(r"\1", letters)[:MAX_CHARACTERS]
+    if not bare.isascii():
+        bare = "".join(char for char in bare if not unicodedata.combining(char))
+    reduced = _REPEATED.sub(r"\1", _IGNORED.sub("", bare))[:MAX_CHARACTERS]
     return reduced if len(reduced) >= MIN_CHARACTERS else ""
 
 
@@ -59,7 +60,8 @@ def group_texts(texts: Iterable[str]) -> list[Group]:
         else:
             known, found = groups[place]
             del groups[place]
-            groups.appendleft((known, found + counts))
+            found.update(counts)
+            groups.appendleft((known, found))
     by_size = sorted((counts for _, counts in groups), key=lambda counts: -counts.total())
     return [tuple(text for text, _ in counts.most_common()) for counts in by_size]
 
@@ -69,7 +71,8 @@ def _split(reduced: str) -> frozenset[str]:
 
 
 def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    fewer, more = sorted((len(one), len(other)))
+    fewer, more = (len(one), len(other)) if len(one) < len(other) else (len(other), len(one))
     if fewer < MIN_OVERLAP * more:
         return False
-    return len(one & other) >= MIN_OVERLAP * len(one | other)
+    shared = len(one & other)
+    return shared >= MIN_OVERLAP * (fewer + more - shared)
