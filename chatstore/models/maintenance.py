@@ -165,6 +165,8 @@ class BucketDeletes(models.Model):
         indexes = (
             models.Index(fields=("last_at",), condition=models.Q(is_reconciled=False), name="deletes_to_reconcile"),
             models.Index(fields=("last_at",), name="deletes_by_time"),
+            # Repair clocks read the first hour.
+            models.Index(fields=("hour",), name="deletes_by_hour"),
         )
 
     def __str__(self) -> str:

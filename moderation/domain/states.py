@@ -176,6 +176,9 @@ ACTIVE_PURGES = frozenset(
 )
 """Purges that beat polls."""
 
+UNFINISHED_PURGES = ACTIVE_PURGES | {PurgeState.DRAFT, PurgeState.SCANNING, PurgeState.READY, PurgeState.ERASING}
+"""Purges for which a person or a worker has something left to do: few, while the others are kept for years."""
+
 CAN_BE_UNDONE = frozenset(state for state, after in PURGE_MOVES.items() if PurgeState.UNDOING in after)
 """Purges of which something may be restored."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Count
 
 from chatstore.operations.health.metrics import Metric, read_metrics
-from moderation.domain.states import PurgeState
+from moderation.domain.states import UNFINISHED_PURGES
 from moderation.models import Purge
 
 
@@ -18,7 +18,7 @@ def read_all_metrics() -> Iterator[Metric]:
 
 
 def _purges() -> Metric:
-    counted = Purge.objects.filter(is_rewrite=False).order_by().values("state").annotate(count=Count("id"))
-    counts = {row["state"]: row["count"] for row in counted}
-    samples = [((state.value,), counts.get(state, 0)) for state in PurgeState]
-    return Metric("chatstore_purges", "Purges by their state.", ("state",), samples)
+    unfinished = Purge.objects.filter(is_rewrite=False, state__in=UNFINISHED_PURGES).order_by()
+    counts = {row["state"]: row["count"] for row in unfinished.values("state").annotate(count=Count("id"))}
+    samples = [((state.value,), counts.get(state, 0)) for state in sorted(UNFINISHED_PURGES)]
+    return Metric("chatstore_purges", "Purges that have not ended, by their state.", ("state",), samples)
