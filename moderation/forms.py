@@ -37,6 +37,7 @@ _EXAMPLES = {
     "similar": gettext_lazy("Text, or a message link"),
     "account_days": "7",
     "joined_minutes": "10",
+    "first_seen_hours": "24",
     "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),
     "reply_to": gettext_lazy("Message link or ID"),
 }
@@ -85,6 +86,7 @@ class TermsForm(forms.Form):
     joined_minutes = forms.CharField(
         required=False, max_length=9, label=gettext_lazy("Posted within minutes of joining")
     )
+    first_seen_hours = forms.CharField(required=False, max_length=9, label=gettext_lazy("First seen within hours"))
     pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
     bots = forms.BooleanField(required=False)

@@ -12,9 +12,12 @@ from chatstore.store.lru_set import LRUSet
 
 _INSERT = "INSERT INTO author_buckets (author_id, bucket, channel_id) VALUES (?, ?, ?)"
 _SELECT = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ? AND bucket >= ? AND bucket <= ?"
-_SELECT_OLDEST = "SELECT bucket FROM author_buckets WHERE author_id = ? ORDER BY bucket ASC LIMIT 1"
+_SELECT_OLDEST = "SELECT bucket, channel_id FROM author_buckets WHERE author_id = ? ORDER BY bucket ASC LIMIT ?"
 
 BATCH_ROWS = 100
+
+OLDEST_ROWS = 16
+"""Rows that are read of an author to find the oldest bucket: few post in more channels in their first ten days."""
 
 _written = LRUSet(200_000)
 
@@ -55,7 +58,23 @@ def buckets_of_authors(author_ids: Iterable[int], *, first: int, last: int) -> I
             yield from rows
 
 
-def oldest_buckets(author_ids: Sequence[int]) -> dict[int, int]:
-    """Return the oldest bucket in which each author has posted, in any channel; authors without one are left out."""
-    found = cassandra.execute_window((_SELECT_OLDEST, (author_id,)) for author_id in author_ids)
-    return {author_id: rows[0][0] for author_id, rows in zip(author_ids, found, strict=True) if rows}
+def oldest_places(author_ids: Sequence[int]) -> dict[int, tuple[int, list[int]]]:
+    """Return the oldest bucket in which each author has posted, with their channels there.
+
+    Authors who have not posted are left out. A place is recorded before its first message, so that a message may be
+    missing there.
+    """
+    found = cassandra.execute_window((_SELECT_OLDEST, (author_id, OLDEST_ROWS)) for author_id in author_ids)
+    oldest = {}
+    more = {}
+    for author_id, rows in zip(author_ids, found, strict=True):
+        if not rows:
+            continue
+        bucket = rows[0][0]
+        oldest[author_id] = bucket, [channel_id for at, channel_id in rows if at == bucket]
+        if len(oldest[author_id][1]) == OLDEST_ROWS:
+            more[author_id] = bucket
+    rest = cassandra.execute_window((_SELECT, (author_id, bucket, bucket)) for author_id, bucket in more.items())
+    for (author_id, bucket), rows in zip(more.items(), rest, strict=True):
+        oldest[author_id] = bucket, [channel_id for _, channel_id in rows]
+    return oldest

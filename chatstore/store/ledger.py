@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.live import Live, stamp_of_live
 from chatstore.store import cassandra
 from chatstore.store.lru_set import LRUSet
@@ -36,6 +37,7 @@ _INSERT_ROW = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
 _SELECT_ALL = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ?"
 _SELECT_NEWEST = "SELECT bucket FROM bucket_ledger WHERE channel_id = ? LIMIT 1"
+_SELECT_ONE = "SELECT live FROM bucket_ledger WHERE channel_id = ? AND bucket = ?"
 _SELECT_DOWN = (
     "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket <= ? ORDER BY bucket DESC LIMIT ?"
 )
@@ -98,6 +100,12 @@ def read_live(channel_id: int, bucket: int) -> Live | None:
     """Return the ledger's bounds of one bucket; None without a row."""
     rows = submit_rows(channel_id, start=bucket, descending=True, limit=1).rows()
     return next((live for found, live in rows if found == bucket), None)
+
+
+def read_live_in(keys: Sequence[BucketKey]) -> dict[BucketKey, Live]:
+    """Return the ledger's bounds of some buckets, without those that have no row. Never cached."""
+    answers = cassandra.execute_window((_SELECT_ONE, key) for key in keys)
+    return {key: Live.from_tuple(live) for key, rows in zip(keys, answers, strict=True) for (live,) in rows}
 
 
 def to_ledger_rows(rows: list[cassandra.Row]) -> list[LedgerRow]:

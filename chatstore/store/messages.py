@@ -224,8 +224,9 @@ def iterate_rows(
     columns: Sequence[str] = COLUMNS,
     fetch_size: int = ROW_FETCH,
     traces: list[uuid.UUID] | None = None,
+    ascending: bool = False,
 ) -> Iterator[list[Any]]:
-    """Yield a bucket's rows, newest first, page by page; `columns[0]` must be the message id.
+    """Yield a bucket's rows, newest or oldest first, page by page; `columns[0]` must be the message id.
 
     `columns` may be expressions such as `WRITETIME(content)`. Bounds, quorum and halves as in `read_ids`; `traces` as
     in `cassandra.iterate`. The first page is requested at once, so that a caller can have several reads in flight.
@@ -233,16 +234,23 @@ def iterate_rows(
     """
     low, high = bucket_ids(bucket)
     low, high = low if first is None else max(low, first), high if last is None else min(high, last)
-    cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}"
+    order = " ORDER BY message_id ASC" if ascending else ""
+    cql = f"SELECT {', '.join(columns)} FROM messages WHERE {_BETWEEN}{order}"
 
     def submit(low: int, high: int) -> cassandra.Pending:
         return cassandra.submit(cql, (channel_id, bucket, low, high), fetch_size=fetch_size, traces=traces)
 
-    return _iterate_intervals(submit, low, high, submit(low, high)) if low <= high else iter(())
+    first_page = submit(low, high) if low <= high else None
+    return _iterate_intervals(submit, low, high, first_page, ascending=ascending)
 
 
 def _iterate_intervals(
-    submit: Callable[[int, int], cassandra.Pending], low: int, high: int, pending: cassandra.Pending | None
+    submit: Callable[[int, int], cassandra.Pending],
+    low: int,
+    high: int,
+    pending: cassandra.Pending | None,
+    *,
+    ascending: bool,
 ) -> Iterator[list[Any]]:
     """Yield the pages of the interval whose read is pending; if it fails on tombstones, those of its halves."""
     intervals = [(low, high)]
@@ -255,9 +263,13 @@ def _iterate_intervals(
             for rows in reading.pages():
                 if rows:
                     yield rows
-                    high = rows[-1][0] - 1
+                    if ascending:
+                        low = rows[-1][0] + 1
+                    else:
+                        high = rows[-1][0] - 1
         except TooManyTombstones:
             if low >= high:
                 raise
             middle = low + (high - low) // 2
-            intervals += [(low, middle), (middle + 1, high)]
+            halves = [(low, middle), (middle + 1, high)]
+            intervals += reversed(halves) if ascending else halves

@@ -4,9 +4,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.store import cassandra
 
@@ -39,6 +39,22 @@ def read_withdrawals(channel_id: int, bucket: int) -> Withdrawals:
 def read_withdrawal(channel_id: int, message_id: int) -> Withdrawals:
     """Return the withdrawals recorded for one message."""
     return collect(cassandra.execute(_SELECT_ONE, (channel_id, bucket_of(message_id), message_id)))
+
+
+def first_withdrawals_in(keys: Sequence[BucketKey]) -> dict[BucketKey, dict[int | None, int]]:
+    """Return the lowest id that each author withdrew in some buckets; None: those of legacy rows, which name no author.
+
+    Claims are left out: they are about messages that were gone already.
+    """
+    answers = cassandra.execute_window((_SELECT, key) for key in keys)
+    found: dict[BucketKey, dict[int | None, int]] = {}
+    for key, rows in zip(keys, answers, strict=True):
+        first = found[key] = {}
+        for message_id, author_id, claimed_by in rows:
+            if is_certain(author_id, claimed_by):
+                # Ids ascend.
+                first.setdefault(author_id, message_id)
+    return found
 
 
 def collect(rows: Iterable[tuple[int, int | None, Collection[int] | None]]) -> Withdrawals:

@@ -13,6 +13,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -46,6 +47,8 @@ def filter_as_json(where: Filter) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR
             return {"account_days": days}
         case JoinedWithin(minutes):
             return {"joined_minutes": minutes}
+        case FirstSeenWithin(hours):
+            return {"first_seen_hours": hours}
         case Pattern(expression):
             return {"pattern": expression}
         case Has(what):
@@ -79,6 +82,7 @@ _FROM_JSON: dict[str, Callable[[Any], Filter]] = {
     "similar": Similar,
     "account_days": YoungAccount,
     "joined_minutes": JoinedWithin,
+    "first_seen_hours": FirstSeenWithin,
     "pattern": Pattern,
     "has": lambda what: Has(Content(what)),
     "bot": lambda _: FromBot(),

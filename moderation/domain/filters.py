@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
+from moderation.domain.first_seen import FirstSeenOf, first_seen_unknown
 from moderation.domain.patterns import check_text, compile_any_word, compile_pattern, compile_words
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS, normalize_text
 
@@ -27,6 +29,9 @@ MAX_CONDITIONS = 100
 MAX_ACCOUNT_DAYS = 3_650
 MAX_JOINED_MINUTES = 43_200
 """Thirty days."""
+
+MAX_FIRST_SEEN_HOURS = 8_760
+"""A year."""
 
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
@@ -136,6 +141,26 @@ class JoinedWithin:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstSeenWithin:
+    """Written at most this many hours after the author's first message, in any channel of the store.
+
+    Where that is not known exactly, the condition and its negation are both decided so that the message is kept:
+    neither matches what may not fit.
+    """
+
+    hours: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hours <= MAX_FIRST_SEEN_HOURS:
+            raise BadInput(
+                _(
+                    "Enter the time since the first message as a number of hours from 1 to %(most)s.",
+                    most=MAX_FIRST_SEEN_HOURS,
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """A regular expression that matches somewhere in the text (RE2's syntax)."""
 
@@ -205,6 +230,7 @@ Filter = (
     | Similar
     | YoungAccount
     | JoinedWithin
+    | FirstSeenWithin
     | Pattern
     | Has
     | FromBot
@@ -240,7 +266,7 @@ def columns_of(where: Filter) -> frozenset[str]:
             return columns_of(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(columns_of, parts))
-        case Author() | YoungAccount() | JoinedWithin() | Since() | Before():
+        case Author() | YoungAccount() | JoinedWithin() | FirstSeenWithin() | Since() | Before():
             return frozenset()
 
 
@@ -260,9 +286,9 @@ def id_range_of(where: Filter) -> tuple[int, int]:
         case AnyOf(parts):
             ranges = [id_range for id_range in map(id_range_of, parts) if id_range[0] <= id_range[1]]
             return min((first for first, _ in ranges), default=1), max((last for _, last in ranges), default=0)
-        case Author() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
+        case Author() | YoungAccount() | JoinedWithin() | FirstSeenWithin() | FromBot() | Pinned() | Not():
             return MIN_ID, MAX_ID
-        case Has() | FromBot() | Pinned() | Not():
+        case Words() | AnyWord() | Similar() | Pattern() | Has():
             return MIN_ID, MAX_ID
 
 
@@ -277,9 +303,9 @@ def authors_of(where: Filter) -> frozenset[int] | None:
         case AnyOf(parts):
             found = [authors_of(part) for part in parts]
             return None if None in found else frozenset().union(*(authors for authors in found if authors is not None))
-        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
+        case Since() | Before() | YoungAccount() | JoinedWithin() | FirstSeenWithin() | FromBot() | Pinned() | Not():
             return None
-        case Has() | FromBot() | Pinned() | ReplyTo() | Not():
+        case Words() | AnyWord() | Similar() | Pattern() | Has() | ReplyTo():
             return None
 
 
@@ -292,9 +318,9 @@ def named_authors(where: Filter) -> frozenset[int]:
             return named_authors(part)
         case All(parts) | AnyOf(parts):
             return frozenset().union(*map(named_authors, parts))
-        case Since() | Before() | Words() | AnyWord() | Similar() | YoungAccount() | JoinedWithin() | Pattern():
+        case Since() | Before() | YoungAccount() | JoinedWithin() | FirstSeenWithin() | FromBot() | Pinned():
             return frozenset()
-        case Has() | FromBot() | Pinned() | ReplyTo():
+        case Words() | AnyWord() | Similar() | Pattern() | Has() | ReplyTo():
             return frozenset()
 
 
@@ -310,13 +336,34 @@ def join_minutes(where: Filter) -> int:
     return 0
 
 
+def first_seen_hours(where: Filter) -> frozenset[int]:
+    """Return the hours after an author's first message that a filter has conditions on."""
+    match where:
+        case FirstSeenWithin(hours):
+            return frozenset({hours})
+        case Not(part):
+            return first_seen_hours(part)
+        case All(parts) | AnyOf(parts):
+            return frozenset().union(*map(first_seen_hours, parts))
+    return frozenset()
+
+
 def compile_filter(  # noqa: C901, PLR0911, PLR0912
-    where: Filter, columns: Sequence[str], *, bots: frozenset[int], joined: JoinedAt = joins_unknown
+    where: Filter,
+    columns: Sequence[str],
+    *,
+    bots: frozenset[int],
+    joined: JoinedAt = joins_unknown,
+    first_seen: FirstSeenOf | None = first_seen_unknown,
+    negated: bool = False,
 ) -> Test:
     """Return a test for rows whose values are in the order of `columns`.
 
-    bots: ids of bot accounts. joined: for the guild of the rows; called only if `join_minutes` is not 0.
+    bots: ids of bot accounts. joined: for the guild of the rows; called only if `join_minutes` is not 0. first_seen:
+    called only if there are `first_seen_hours`; None: the test finds all rows that could match, whenever their authors
+    were first seen. negated: the filter is the inner part of an odd number of `Not`.
     """
+    compile_part = partial(compile_filter, columns=columns, bots=bots, joined=joined, first_seen=first_seen)
 
     def at(column: str) -> int:
         return columns.index(column)
@@ -343,6 +390,8 @@ def compile_filter(  # noqa: C901, PLR0911, PLR0912
             return lambda row: 0 <= ms_of(row[message]) - ms_of(row[author]) < limit
         case JoinedWithin(minutes):
             return _joined_within(at("message_id"), at("author_id"), minutes * MINUTE_MS, joined)
+        case FirstSeenWithin(hours):
+            return _first_seen_within(at("message_id"), at("author_id"), hours, first_seen, negated=negated)
         case Pattern(expression):
             return _search(at("content"), [compile_pattern(expression)])
         case Has(Content.LINK):
@@ -360,12 +409,12 @@ def compile_filter(  # noqa: C901, PLR0911, PLR0912
             place = at("reference")
             return lambda row: row[place] is not None and row[place][1] == message_id
         case Not(part):
-            inner = compile_filter(part, columns, bots=bots, joined=joined)
+            inner = compile_part(part, negated=not negated)
             return lambda row: not inner(row)
         case All(parts):
-            return _all_of([compile_filter(part, columns, bots=bots, joined=joined) for part in parts])
+            return _all_of([compile_part(part, negated=negated) for part in parts])
         case AnyOf(parts):
-            return _any_of([compile_filter(part, columns, bots=bots, joined=joined) for part in parts])
+            return _any_of([compile_part(part, negated=negated) for part in parts])
 
 
 def _joined_within(message: int, author: int, limit: int, joined: JoinedAt) -> Test:
@@ -374,6 +423,22 @@ def _joined_within(message: int, author: int, limit: int, joined: JoinedAt) -> T
         return joined_ms is not None and 0 <= ms_of(row[message]) - joined_ms <= limit
 
     return test
+
+
+def _first_seen_within(message: int, author: int, hours: int, first_seen: FirstSeenOf | None, *, negated: bool) -> Test:
+    if first_seen is None:
+        return lambda _row: not negated
+
+    def is_within(row: Row) -> bool:
+        seen = first_seen(row[author])
+        return seen is not None and seen.is_within(ms_of(row[message]), hours)
+
+    def may_be_within(row: Row) -> bool:
+        seen = first_seen(row[author])
+        return seen is None or seen.may_be_within(ms_of(row[message]), hours)
+
+    # What a negation excludes is kept.
+    return may_be_within if negated else is_within
 
 
 def _search(place: int, expressions: Sequence[Any]) -> Test:

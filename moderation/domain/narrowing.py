@@ -47,12 +47,12 @@ def without_channel(selection: Selection, channel_id: int) -> Selection:
 def rules_out(selection: Selection, channel_id: int, message_id: int, author_id: int) -> bool:
     """Return whether a message cannot belong to a selection, by its channel, id and author alone.
 
-    Conditions on the time since joining are ignored.
+    Conditions on the times since joining and since the first message are ignored.
     """
     if channel_id in selection.except_channel_ids or channel_id not in (selection.channel_ids or (channel_id,)):
         return True
     tests = (
-        compile_filter(part, ("message_id", "author_id"), bots=frozenset())
+        compile_filter(part, ("message_id", "author_id"), bots=frozenset(), first_seen=None)
         for part in _parts_of(selection)
         if not columns_of(part) and not join_minutes(part)
     )

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import ms_of
+from moderation.domain.first_seen import FirstSeen
 from moderation.domain.similar_texts import group_texts
 
 MINUTE_MS = 60_000
@@ -84,13 +85,15 @@ class Limits:
 class Account:
     """An account with its messages in the time that was read, ascending. signs: in the order of `Sign`.
 
-    is_established: it posted for the first time over a year ago.
+    first_seen: when it posted for the first time, as far as it is known; None: nothing is.
+    is_established: that is over a year ago.
     """
 
     author_id: int
     message_ids: Sequence[int]
     signs: Sequence[Sign]
     takes_part: bool
+    first_seen: FirstSeen | None
     is_established: bool
 
 
@@ -136,15 +139,15 @@ class Assessment:
 def assess_messages(
     messages: Iterable[Message],
     *,
-    first_seen: Mapping[int, int],
+    first_seen: Mapping[int, FirstSeen],
     bots: AbstractSet[int],
     limits: Limits,
     now_ms: int,
 ) -> Assessment:
     """Assess recent messages of one channel, in any order.
 
-    first_seen: the time (Unix ms) by which each author had posted for the first time, in any channel; no entry: not
-    known. Bots and webhooks are no accounts of people, and never take part.
+    first_seen: when each author posted for the first time, in any channel; no entry: not known. Who may be new counts
+    as new. Bots and webhooks are no accounts of people, and never take part.
     """
     written: dict[int, list[Message]] = {}
     for message in sorted(messages, key=lambda message: message.message_id):
@@ -164,11 +167,11 @@ def assess_messages(
     return _conclude(accounts, similar, limits)
 
 
-def _signs_of_age(author_id: int, first_seen: Mapping[int, int], limits: Limits, *, now_ms: int) -> list[Sign]:
+def _signs_of_age(author_id: int, first_seen: Mapping[int, FirstSeen], limits: Limits, *, now_ms: int) -> list[Sign]:
     signs = []
     if ms_of(author_id) > now_ms - limits.account_days * DAY_MS:
         signs.append(Sign.YOUNG)
-    if author_id in first_seen and first_seen[author_id] > now_ms - limits.first_seen_hours * HOUR_MS:
+    if author_id in first_seen and first_seen[author_id].latest > now_ms - limits.first_seen_hours * HOUR_MS:
         signs.append(Sign.FIRST_SEEN)
     return signs
 
@@ -196,21 +199,21 @@ def _assess_account(
     signs_of_age: Sequence[Sign] | None,
     similar: Sequence[SimilarTexts],
     *,
-    seen: int | None,
+    seen: FirstSeen | None,
     now_ms: int,
 ) -> Account:
-    """Return the account. signs_of_age: None for a bot. seen: when it was first seen, if that is known."""
+    """Return the account. signs_of_age: None for a bot."""
     ids = [message.message_id for message in own]
-    is_established = seen is not None and seen < now_ms - YEAR_MS
+    is_established = seen is not None and seen.latest < now_ms - YEAR_MS
     if signs_of_age is None:
-        return Account(author_id, ids, (), takes_part=False, is_established=is_established)
+        return Account(author_id, ids, (), takes_part=False, first_seen=seen, is_established=is_established)
     groups = [group for group in similar if author_id in group.author_ids]
     found = {*signs_of_age, *_signs_of_behavior(own, groups)}
     is_suspicious = any(group.is_suspicious for group in groups)
     points = len(found) + SUSPICIOUS_TEXT * is_suspicious
     takes_part = points >= TAKES_PART and (bool(signs_of_age) or _is_mostly_suspicious(own, groups))
     signs = [sign for sign in Sign if sign in found]
-    return Account(author_id, ids, signs, takes_part=takes_part, is_established=is_established)
+    return Account(author_id, ids, signs, takes_part=takes_part, first_seen=seen, is_established=is_established)
 
 
 def _signs_of_behavior(own: Sequence[Message], groups: Sequence[SimilarTexts]) -> set[Sign]:

@@ -20,11 +20,13 @@ from moderation.domain.filters import (
     authors_of,
     columns_of,
     compile_filter,
+    first_seen_hours,
     id_range_of,
     join_minutes,
     joins_unknown,
     named_authors,
 )
+from moderation.domain.first_seen import FirstSeenOf, first_seen_unknown
 
 MAX_SELECTED_MESSAGES = 1_000
 """Maximum number of individually selected messages, and of excluded ones. Use filters for more."""
@@ -127,6 +129,11 @@ class Selection:
         return 0 if self.where is None else join_minutes(self.where)
 
     @property
+    def first_seen_hours(self) -> frozenset[int]:
+        """The hours after an author's first message that conditions are about."""
+        return frozenset() if self.where is None else first_seen_hours(self.where)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read for matching a row: id and author first."""
         wanted = set() if self.where is None else set(columns_of(self.where))
@@ -143,12 +150,17 @@ class Selection:
         return self.where is not None and not self.with_pinned and "pinned" not in columns_of(self.where)
 
     def matcher(
-        self, *, bots: frozenset[int] = frozenset(), joined: JoinedAt = joins_unknown
+        self,
+        *,
+        bots: frozenset[int] = frozenset(),
+        joined: JoinedAt = joins_unknown,
+        first_seen: FirstSeenOf | None = first_seen_unknown,
     ) -> Callable[[Sequence[Row]], list[Row]]:
         """Return a function that returns the matching rows, in their order. Rows have the values of `columns`.
 
         A row without an author contains only a late edit, is not a message, and never matches. bots: ids of bot
-        accounts. joined: when authors joined the guild of the rows.
+        accounts. joined: when authors joined the guild of the rows. first_seen: when authors posted for the first time;
+        None: return all rows that could match, whenever that was.
         """
         if self.message_ids:
             included = frozenset(self.message_ids).difference(self.except_ids)
@@ -156,7 +168,7 @@ class Selection:
         excluded = frozenset(self.except_ids)
         if self.where is None:
             return lambda rows: [row for row in rows if row[AUTHOR_ID] is not None and row[MESSAGE_ID] not in excluded]
-        test = compile_filter(self.where, self.columns, bots=bots, joined=joined)
+        test = compile_filter(self.where, self.columns, bots=bots, joined=joined, first_seen=first_seen)
         pinned = self.columns.index("pinned") if self.keeps_pinned else None
 
         def pick(rows: Sequence[Row]) -> list[Row]:

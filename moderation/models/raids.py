@@ -51,7 +51,7 @@ class RaidSettings(models.Model):
         DEFAULTS.first_seen_hours,
         8_760,
         _("hours of a new author"),
-        _("An author is new who may have posted for the first time within these hours (periods of ten days count)."),
+        _("An author is new who posted for the first time within these hours, in any channel."),
     )
     same_text_accounts = _limit(
         DEFAULTS.same_text_accounts,

@@ -18,6 +18,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -136,7 +137,7 @@ def _list_channels(names: Sequence[str]) -> str:
 def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     """Yield author, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
-    who = [part for part in parts if isinstance(part, Author | FromBot | YoungAccount)]
+    who = [part for part in parts if isinstance(part, Author | FromBot | YoungAccount | FirstSeenWithin)]
     when = [part for part in parts if isinstance(part, Since | Before)]
     rest = [part for part in parts if part not in (*who, *when)]
     yield from (_format(part, authors) for part in who)
@@ -170,6 +171,11 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
                 "posted within %(count)s minute of joining", "posted within %(count)s minutes of joining", minutes
             )
             return text % {"count": format_number(minutes)}
+        case FirstSeenWithin(hours):
+            text = ngettext(
+                "by users first seen within %(count)s hour", "by users first seen within %(count)s hours", hours
+            )
+            return text % {"count": format_number(hours)}
         case Pattern(expression):
             return gettext("matching /%(pattern)s/") % {"pattern": expression}
         case Has(what):

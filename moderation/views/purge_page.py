@@ -222,7 +222,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "has_scan_total": bool(purge.selection["channels"]),
         "found_in": facts.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
-        "has_join_condition": purge.confirmed_at is None and bool(Selection.from_json(purge.selection).join_minutes),
+        **_conditions_on_times(purge),
         "controls": available_controls(purge) if may_purge else (),
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
         "undo": undo,
@@ -230,6 +230,17 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "undoing": undoing,
         "erasing": erasing,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
+    }
+
+
+def _conditions_on_times(purge: Purge) -> dict[str, bool]:
+    """Return whether a preview has conditions on times that may be unknown."""
+    if purge.confirmed_at is not None:
+        return {}
+    selection = Selection.from_json(purge.selection)
+    return {
+        "has_join_condition": selection.join_minutes > 0,
+        "has_first_seen_condition": bool(selection.first_seen_hours),
     }
 
 

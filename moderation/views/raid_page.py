@@ -19,7 +19,7 @@ from chatstore.domain.snowflakes import ms_of, parse_snowflake
 from moderation.domain.raids import DAY_MS, HOUR_MS, MINUTE_MS, Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, minute_of
-from moderation.presentation.formats import format_clock, format_datetime, format_number
+from moderation.presentation.formats import format_ago, format_clock, format_datetime, format_number
 from moderation.presentation.markup import shorten
 from moderation.presentation.raid_chart import RaidChart, draw_minutes
 from moderation.views.rows import Writer, rows_of, writer_of
@@ -133,7 +133,7 @@ def _describe_account(
         handle=f"@{user.name}" if user and user.name != writer.name else "",
         created_at=account_made_at(account.author_id, now=timezone.now()),
         sample=_shorten(message.content),
-        signs=[*_describe_join(account, review.joined), *_describe_signs(account, review.assessment.similar)],
+        signs=[*_describe_join(account, review.joined), *_describe_signs(account, review)],
         is_checked=chosen.get(account.author_id, account.takes_part),
     )
 
@@ -157,7 +157,8 @@ def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]
     yield text % {"count": format_number(hours or minutes)}
 
 
-def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterator[str]:
+def _describe_signs(account: Account, review: RaidReview) -> Iterator[str]:
+    similar = review.assessment.similar
     if account.is_established:
         yield gettext("here for over a year")
     for sign in account.signs:
@@ -165,7 +166,7 @@ def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterat
             case Sign.YOUNG:
                 yield gettext("new account")
             case Sign.FIRST_SEEN:
-                yield gettext("first seen")
+                yield _describe_first_seen(account, review)
             case Sign.SAME_TEXT:
                 others = max(len(group.author_ids) for group in similar if account.author_id in group.author_ids) - 1
                 text = ngettext("same text as %(count)s other", "same text as %(count)s others", others)
@@ -176,6 +177,14 @@ def _describe_signs(account: Account, similar: Sequence[SimilarTexts]) -> Iterat
                 yield gettext("links")
             case Sign.FLOOD:
                 yield gettext("%(count)s in a minute") % {"count": format_number(most_in_a_minute(account.message_ids))}
+
+
+def _describe_first_seen(account: Account, review: RaidReview) -> str:
+    """Return how long ago an account was first seen; without a time if only a period is known."""
+    if account.first_seen is None or not account.first_seen.is_exact:
+        return gettext("first seen")
+    seen, now = (dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC) for ms in (account.first_seen.latest, review.now_ms))
+    return gettext("first seen %(ago)s") % {"ago": format_ago(seen, now)}
 
 
 def _describe_similar(group: SimilarTexts) -> SimilarLine:

@@ -72,6 +72,8 @@ POSTS: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"account_days": "0"}, "from 1 to"),
     ({"joined_minutes": "1.5"}, "not a number of minutes"),
     ({"joined_minutes": "43201"}, "from 1 to 43,200"),
+    ({"first_seen_hours": "-1"}, "not a number of hours"),
+    ({"first_seen_hours": "8761"}, "from 1 to 8,760"),
     ({"similar": "https://discord.com/channels/1/2/3"}, "has no text, or does not exist"),
     ({"either-has": "gold"}, "gold is not one of the available choices"),
     ({"none-reply_to": "that one"}, "not an ID"),

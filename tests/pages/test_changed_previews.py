@@ -22,6 +22,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -144,6 +145,7 @@ def _first_id(day: str) -> int:
         All((Author((VICTOR,)), Words("free"), Words("nitro"))),
         All((Author((VICTOR,)), AnyWord("free “click here”"), YoungAccount(7), Not(Similar("join\n now!")))),
         All((Author((VICTOR,)), AnyOf((JoinedWithin(10), FromBot())), Not(JoinedWithin(60)))),
+        All((Author((VICTOR,)), FirstSeenWithin(24), AnyOf((FirstSeenWithin(1), FromBot())), Not(FirstSeenWithin(5)))),
     ],
     ids=str,
 )

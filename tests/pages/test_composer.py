@@ -128,6 +128,23 @@ def test_the_preview_explains_how_an_unknown_time_of_joining_is_treated(mona: Us
         )
 
 
+def test_the_preview_explains_what_is_kept_if_it_is_in_doubt_when_an_author_was_first_seen(
+    mona: User, sign_in: SignIn
+) -> None:
+    channel, client = named_channel(), sign_in(mona)
+    write(channel, old_ids(2), author=secrets.randbits(60))
+    fields = {"first_seen_hours": " 24 "}
+    assert "by users first seen within 24 hours" in read_summary(client, {**fields, "channels": str(channel.pk)})
+    response = client.post(f"/channels/{channel.pk}/delete/", fields)
+    purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
+    scan_purge(purge.pk)
+    purge.refresh_from_db()
+    assert (purge.state, purge.manifest) == (PurgeState.READY, 1)
+    assert "theirs are kept where in" in client.get(f"/purges/{purge.pk}/").content.decode()
+    filled = client.get(f"/channels/{channel.pk}/delete/?preview={purge.pk}").content.decode()
+    assert 'first_seen_hours" value="24"' in filled
+
+
 def test_an_author_without_a_channel_means_every_channel_they_posted_in(mona: User, sign_in: SignIn) -> None:
     selected = select(sign_in(mona), "/delete/", {"authors": UNKNOWN_USER})
     assert (selected.channel_ids, selected.guild_id, selected.author_ids) == ((), None, frozenset({int(UNKNOWN_USER)}))

@@ -48,6 +48,7 @@ def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona
     # The page begins with the minute of the raid's first message.
     assert re.search(r"\d+ messages by 6 other accounts", " ".join(html.split()))
     assert len(re.findall('<span class="tag plain">new account</span>', html)) == 12
+    assert len(re.findall(r'<span class="tag plain">first seen (just now|\d+ \w+ ago)</span>', html)) == 12
 
 
 def test_accounts_that_had_just_joined_are_marked(raid: Raid, mona: User, sign_in: SignIn) -> None:

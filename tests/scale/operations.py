@@ -14,6 +14,7 @@ from django.test import Client
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import ChannelLock, ReportCase
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
@@ -36,7 +37,7 @@ from moderation.operations.preview.matching import Matcher
 from moderation.operations.purging import completion, lifecycle, metrics, scheduling, turns, wait_reasons, worker
 from moderation.operations.purging.stuck_check import _positions_of, _purges_expected_to_progress
 from moderation.operations.raids.detection import check_raids
-from moderation.operations.steps import claiming, totals
+from moderation.operations.steps import claiming, first_seen, totals
 from moderation.operations.undo import expiry
 from moderation.operations.undo.requests import undo_until
 from tests.scale.filling import FIRST_CHANNEL, FIRST_GUILD, FIRST_USER, SPAMMER
@@ -91,6 +92,7 @@ def background_operations() -> Iterator[Named]:
     )
     yield "monitor: raids", lambda: _ignoring_store(lambda: check_raids(postgres_now()))
     yield "times of joining for a part of a scan", _read_joins
+    yield "deleted messages of authors in their first buckets", _read_first_deleted
     yield "roles of a page", lambda: highest_roles(FIRST_GUILD + 6, range(FIRST_USER, FIRST_USER + 50))
     yield "metrics", lambda: [*_own_metrics()]
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
@@ -100,6 +102,13 @@ def _read_joins() -> None:
     now = bucket_at(int(time.time() * 1_000))
     keys = [(FIRST_CHANNEL + n, now - n % 3) for n in range(256)]
     Matcher(Selection(guild_id=FIRST_GUILD + 6, where=JoinedWithin(10))).for_buckets(keys)
+
+
+def _read_first_deleted() -> None:
+    bucket = bucket_at(int(time.time() * 1_000))
+    authors = range(FIRST_USER, FIRST_USER + 1_000)
+    wanted = {(FIRST_CHANNEL + n, bucket - n % 3): dict.fromkeys(authors[n::64], MAX_ID) for n in range(64)}
+    first_seen._first_deleted(wanted, {})
 
 
 def _own_metrics() -> Iterator[object]:

@@ -32,7 +32,8 @@ SETTLE_MS = 350
 CHECKS = (Path(__file__).parent / "checks.js").read_text(encoding="utf-8")
 README_FOLDER = Path(__file__).parent / "readme"
 FILLED = (
-    "after=2024-05-01&has=link&any_words=nitro&similar=Join+now%21&account_days=7&joined_minutes=10&none-any_words=news&"
+    "after=2024-05-01&has=link&any_words=nitro&similar=Join+now%21&account_days=7&joined_minutes=10&"
+    "first_seen_hours=24&none-any_words=news&"
     "pattern=c[0o]ins%3F&either-words=free&either-has=embed&none-reply_to=81&with_pinned=1"
 )
 NOWHERE = "postgres://unused:x@127.0.0.1:1/nothing"

@@ -214,6 +214,12 @@ def _add_terms(group: _ArgumentGroup, prefix: str) -> None:
         metavar="N",
         help="posted at most so long after the author last joined the server",
     )
+    group.add_argument(
+        f"--{prefix}first-seen-hours",
+        default="",
+        metavar="N",
+        help="posted at most so long after the author's first message in any channel",
+    )
     group.add_argument(f"--{prefix}regex", default="", metavar="RE2")
     group.add_argument(f"--{prefix}has", action="append", default=[], metavar="|".join(Content))
     group.add_argument(f"--{prefix}bots", action="store_true", help="written by bots and webhooks")
@@ -234,6 +240,7 @@ def _terms(options: dict[str, Any], prefix: str) -> Terms:
         similar=given("similar"),
         account_days=given("account-days"),
         joined_minutes=given("joined-minutes"),
+        first_seen_hours=given("first-seen-hours"),
         pattern=given("regex"),
         has=given("has"),
         bots=given("bots"),

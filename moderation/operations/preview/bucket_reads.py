@@ -10,7 +10,9 @@ import datetime as dt
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from operator import itemgetter
 
 from django.conf import settings
@@ -28,7 +30,7 @@ from moderation.domain.holds import HeldRows
 from moderation.domain.planner import MAX_ROW_DELETES, RECENT_MS, BucketSplit, plan_bucket
 from moderation.domain.selection import Selection
 from moderation.operations.holds import hold_coverage_in
-from moderation.operations.preview.matching import Matcher, Pick
+from moderation.operations.preview.matching import BucketTests, Matcher, Pick
 from moderation.operations.selection.scope import BucketInScope
 
 READS_AHEAD = 16
@@ -66,6 +68,19 @@ class ScannedBucket:
     held_at_scan: int = 0
 
 
+class _Renewal:
+    """Renews a lease at most every `RENEW_SECONDS`, however often it is called; first at once."""
+
+    def __init__(self, renew: Callable[[], None]) -> None:
+        self._renew, self._renewed_at = renew, -RENEW_SECONDS
+
+    def __call__(self) -> None:
+        """Renew the lease if it is time."""
+        if time.monotonic() - self._renewed_at >= RENEW_SECONDS:
+            self._renew()
+            self._renewed_at = time.monotonic()
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """A bucket whose first page is in flight. whole: the read of all its rows; None if only known ids are read.
@@ -98,17 +113,19 @@ def scan_buckets(
     """Yield (number of buckets read so far, results of those that have rows), some buckets at a time, in their order.
 
     group: buckets whose holds, tombstones and times of joining are looked up together. renew: called at the beginning,
-    and every `RENEW_SECONDS` while one bucket is read. Raises `StoreUnavailable`.
+    and then every `RENEW_SECONDS`. Raises `StoreUnavailable`.
     """
-    renew()
+    renewal = _Renewal(renew)
+    renewal()
     began_at = postgres_now()
     keys = [(channel_id, bucket) for channel_id, bucket, _ in group]
-    known, pick_in = known_tombstones(keys), matcher.for_buckets(keys)
+    known, tests = known_tombstones(keys), matcher.for_buckets(keys, between=renewal)
     coverage = hold_coverage_in({channel_id for channel_id, _, _ in group}, authors=selection.author_ids)
     matched: list[_MatchedBucket] = []
     rows, planned_at = 0, time.monotonic()
-    for number, reading in enumerate(_read_ahead(selection, group, known), start=1):
-        found = _match(reading, pick_in(reading.key[0]), HeldRows(coverage[reading.key[0]]), renew)
+    readings = _read_ahead(selection, group, known)
+    for number, reading in enumerate(_prepare(readings, tests) if tests.has_reads else readings, start=1):
+        found = _match(reading, partial(tests.pick, reading.key[0]), HeldRows(coverage[reading.key[0]]), renewal)
         if found.scanned:
             matched.append(found)
             rows += found.scanned
@@ -139,6 +156,22 @@ def _read_ahead(
     yield from in_flight
 
 
+def _prepare(readings: Iterator[_Reading], tests: BucketTests) -> Iterator[_Reading]:
+    """Yield readings, with what the tests of their first pages have to read read for several small ones together."""
+    while True:
+        opened: list[tuple[_Reading, Sequence[Row]]] = []
+        for reading in islice(readings, READS_AHEAD):
+            opened.append((reading, next(reading.pages, ())))
+            if sum(len(rows) for _, rows in opened) >= UNCOUNTED_ROWS:
+                break
+        if not opened:
+            return
+        if len(opened) > 1:
+            tests.prepare((reading.key[0], rows) for reading, rows in opened)
+        for reading, rows in opened:
+            yield replace(reading, pages=chain([rows] if rows else [], reading.pages))
+
+
 def _begin_read(
     in_scope: BucketInScope, columns: Sequence[str], selected: Sequence[int], tombstones: int | None, cost: int
 ) -> _Reading:
@@ -161,7 +194,6 @@ def _match(reading: _Reading, pick: Pick, held_rows: HeldRows, renew: Callable[[
     survivors: list[int] = []
     authors: Counter[int] = Counter()
     scanned = 0
-    renewed_at = time.monotonic()
     for page in reading.pages:
         scanned += len(page)
         unheld = held_rows.without_held(pick(page))
@@ -171,9 +203,7 @@ def _match(reading: _Reading, pick: Pick, held_rows: HeldRows, renew: Callable[[
         if len(unheld) < len(page):
             chosen = frozenset(ids)
             survivors.extend(row[MESSAGE_ID] for row in page if row[MESSAGE_ID] not in chosen)
-        if time.monotonic() - renewed_at >= RENEW_SECONDS:
-            renew()
-            renewed_at = time.monotonic()
+        renew()
     matched.reverse()
     survivors.reverse()
     return _MatchedBucket(reading, scanned, matched, survivors, authors, len(held_rows.ids))

@@ -31,6 +31,9 @@ from moderation.operations.preview.matching import Matcher
 SECONDS = 0.3
 """Time in which reads begin: the form asks again whenever it was changed."""
 
+MORE_SECONDS = 0.3
+"""Time after that in which reads of authors' first messages go on."""
+
 MATCHES_SHOWN = 5
 
 MAX_CHANNELS = 20
@@ -105,7 +108,7 @@ def _search(
     selection: Selection, places: Sequence[BucketKey], *, end: float
 ) -> tuple[list[tuple[int, int, int]], _Stop | None]:
     """Return (message id, channel id, author id) of the matches, and where the search ended; None: all was searched."""
-    matcher = Matcher(selection)
+    matcher = Matcher(selection, until=end + MORE_SECONDS)
     opened: int | None = None
     found: list[tuple[int, int, int]] = []
     stop, searched = None, 0
@@ -113,10 +116,11 @@ def _search(
         searched += 1
         if bucket != opened:
             # The newest come first, so that the times of joining of years are not read before anything is found.
-            pick_in, opened = matcher.for_buckets([key for key in places if key[1] == bucket]), bucket
-        pick = pick_in(channel_id)
+            tests, opened = matcher.for_buckets([key for key in places if key[1] == bucket]), bucket
         for rows in pages:
-            found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in pick(rows)]
+            found += [(row[MESSAGE_ID], channel_id, row[AUTHOR_ID]) for row in tests.pick(channel_id, rows)]
+            if not matcher.is_complete:
+                stop = stop or _Stop(bucket, None)
             if time.monotonic() > end and len(rows) == PAGE_ROWS:
                 stop = stop or _Stop(bucket, rows[-1][MESSAGE_ID])
                 break

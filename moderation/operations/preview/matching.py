@@ -1,23 +1,31 @@
-"""Tests of rows by a selection, with what they need from Postgres: accounts of bots, and when authors joined.
+"""Tests of rows by a selection, with what they need besides: accounts of bots, and when authors joined or posted first.
 
 Times of joining are read for all buckets that are read together, by one statement: those of the guild's members who
 joined early enough before the end of the last bucket, and late enough for the first.
+
+When authors posted first is read only for the authors of rows that meet all other conditions, and exactly only if the
+period of ten days does not decide.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 from chatstore.domain.buckets import BucketKey, bucket_window
-from chatstore.domain.snowflakes import time_of, unix_ms
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
+from chatstore.domain.snowflakes import ms_of, time_of, unix_ms
 from chatstore.models import Channel, ChatUser, GuildMember
-from moderation.domain.filters import Row
+from moderation.domain.filters import JoinedAt, Row, joins_unknown
 from moderation.domain.selection import Selection
+from moderation.operations.steps.first_seen import FirstSeenReader, proceed
 
 Pick = Callable[[Sequence[Row]], list[Row]]
 
@@ -45,29 +53,97 @@ class JoinTimes:
         return self._times[place] if is_known else None
 
 
-class Matcher:
-    """Matches rows by a selection. What it needs from Postgres is read once, or for buckets that are read together."""
+class _Test(NamedTuple):
+    """Tests of rows. possible: finds all that could match, whenever their authors posted first; exact: that match."""
 
-    def __init__(self, selection: Selection) -> None:
+    possible: Pick
+    exact: Pick
+
+
+class BucketTests:
+    """Tests of the rows in some buckets, by channel.
+
+    read: reads what is needed to decide about rows that may match; None: nothing is.
+    """
+
+    def __init__(self, test_of: Callable[[int], _Test], read: Callable[[Sequence[Row]], None] | None) -> None:
+        self._test_of, self._read = test_of, read
+
+    @property
+    def has_reads(self) -> bool:
+        """True if a test may have to read something."""
+        return self._read is not None
+
+    def prepare(self, pages: Iterable[tuple[int, Sequence[Row]]]) -> None:
+        """Read what is needed to decide about rows of several channels, together."""
+        if self._read is not None:
+            self._read([row for channel_id, rows in pages for row in self._test_of(channel_id).possible(rows)])
+
+    def pick(self, channel_id: int, rows: Sequence[Row]) -> list[Row]:
+        """Return the matching rows of a channel, in their order. Raises `StoreUnavailable`."""
+        test = self._test_of(channel_id)
+        if self._read is None:
+            return test.exact(rows)
+        found = test.possible(rows)
+        self._read(found)
+        return test.exact(found)
+
+
+class Matcher:
+    """Matches rows by a selection. What it needs is read once, or for buckets that are read together.
+
+    until: `time.monotonic()` at which it stops reading first messages. Rows about which that leaves a doubt do not
+    match, and `is_complete` becomes False.
+    """
+
+    def __init__(self, selection: Selection, *, until: float = math.inf) -> None:
         self._selection = selection
         self._bots = bots_of(selection)
         self._guilds: dict[int, int | None] = {}
+        self._first_seen = FirstSeenReader(until=until)
 
-    def for_buckets(self, keys: Collection[BucketKey]) -> Callable[[int], Pick]:
-        """Return a function from a channel to the test of its rows in these buckets."""
+    @property
+    def is_complete(self) -> bool:
+        """True if all that was needed could be read."""
+        return self._first_seen.is_complete
+
+    def for_buckets(self, keys: Collection[BucketKey], *, between: Callable[[], None] = proceed) -> BucketTests:
+        """Return the tests of the rows in these buckets.
+
+        between: called from time to time while a test reads when authors posted first, which may take a minute.
+        """
+
+        def read(rows: Sequence[Row]) -> None:
+            self._read_first_seen(rows, between)
+
+        read_first = read if self._selection.first_seen_hours else None
         if not self._selection.join_minutes or not keys:
-            pick = self._selection.matcher(bots=self._bots)
-            return lambda _channel_id: pick
+            test = self._make_test()
+            return BucketTests(lambda _channel_id: test, read_first)
         channel_ids = {channel_id for channel_id, _ in keys}
         if missing := channel_ids - self._guilds.keys():
             self._guilds |= dict.fromkeys(missing)
             self._guilds |= dict(Channel.objects.filter(pk__in=missing).values_list("pk", "guild_id"))
         joins = self._read_joins({self._guilds[channel_id] for channel_id in channel_ids}, keys)
-        picks = {
-            guild_id: self._selection.matcher(bots=self._bots, joined=known.get) for guild_id, known in joins.items()
-        }
-        unknown = self._selection.matcher(bots=self._bots)
-        return lambda channel_id: picks.get(self._guilds[channel_id] or 0, unknown)
+        tests = {guild_id: self._make_test(joined=known.get) for guild_id, known in joins.items()}
+        unknown = self._make_test()
+        return BucketTests(lambda channel_id: tests.get(self._guilds[channel_id] or 0, unknown), read_first)
+
+    def _make_test(self, *, joined: JoinedAt = joins_unknown) -> _Test:
+        make = partial(self._selection.matcher, bots=self._bots, joined=joined)
+        return _Test(make(first_seen=None), make(first_seen=self._first_seen.get))
+
+    def _read_first_seen(self, rows: Sequence[Row], between: Callable[[], None]) -> None:
+        """Read when the authors of some rows posted first, as exactly as is needed to decide about the rows."""
+        reader, hours = self._first_seen, self._selection.first_seen_hours
+        reader.read_periods({row[AUTHOR_ID] for row in rows}, between=between)
+        unclear: dict[int, int] = {}
+        for row in rows:
+            message_id, author_id = row[MESSAGE_ID], row[AUTHOR_ID]
+            seen, ms = reader.get(author_id), ms_of(message_id)
+            if seen is not None and not all(seen.is_clear(ms, limit) for limit in hours):
+                unclear[author_id] = min(unclear.get(author_id, message_id), message_id)
+        reader.read_exactly(unclear, between=between)
 
     def _read_joins(self, guild_ids: Collection[int | None], keys: Collection[BucketKey]) -> Mapping[int, JoinTimes]:
         """Return when members joined, by guild, as far as it matters to messages in some buckets."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import BUCKET_MS, bucket_at, bucket_window
+from chatstore.domain.buckets import BUCKET_MS, bucket_at
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import count_buckets
-from chatstore.store.authors import oldest_buckets
 from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
-from moderation.domain.raids import MINUTE_MS, Assessment, Limits, assess_messages
+from moderation.domain.first_seen import FirstSeen
+from moderation.domain.raids import HOUR_MS, MINUTE_MS, Assessment, Limits, assess_messages
 from moderation.models import RaidSettings
+from moderation.operations.steps.first_seen import FirstSeenReader
 
 MAX_MESSAGES = 2_000
 """Messages of a channel that are assessed, the newest ones: four pages."""
+
+FIRST_SEEN_SECONDS = 1.0
+"""For reading when authors posted first. Those who are not reached count as new for the whole of their first bucket."""
 
 USUAL_BUCKETS = 3
 """Complete buckets, of ten days each, of which the usual rate is the mean."""
@@ -41,7 +45,7 @@ def assess_channel(
     users = ChatUser.objects.in_bulk(authors)
     assessment = assess_messages(
         messages,
-        first_seen={author_id: _end_of(bucket) for author_id, bucket in oldest_buckets(authors).items()},
+        first_seen=_read_first_seen(messages, since_ms=now_ms - limits.first_seen_hours * HOUR_MS),
         bots={user.pk for user in users.values() if user.is_bot},
         limits=limits,
         now_ms=now_ms,
@@ -62,9 +66,16 @@ def _read_down_to(channel_id: int, first_id: int, *, before: int | None) -> tupl
     return messages, False
 
 
-def _end_of(bucket: int) -> int:
-    """Return the end of a bucket, by which its first message was posted."""
-    return unix_ms(bucket_window(bucket)[1])
+def _read_first_seen(messages: Sequence[Message], *, since_ms: int) -> dict[int, FirstSeen]:
+    """Return when the authors of some messages posted first, exactly if it may be since a time."""
+    oldest: dict[int, int] = {}
+    for message in messages:
+        oldest[message.author_id] = min(oldest.get(message.author_id, message.message_id), message.message_id)
+    reader = FirstSeenReader(until=time.monotonic() + FIRST_SEEN_SECONDS)
+    reader.read_periods(oldest.keys())
+    may_be_new = (author_id for author_id in oldest if (seen := reader.get(author_id)) and seen.latest > since_ms)
+    reader.read_exactly({author_id: oldest[author_id] for author_id in may_be_new})
+    return {author_id: seen for author_id in oldest if (seen := reader.get(author_id)) is not None}
 
 
 def usual_rate(channel_id: int, *, now_ms: int) -> float:

@@ -27,6 +27,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -47,8 +48,10 @@ from moderation.operations.access.visibility import ADD_PURGE, Actor, visible_ch
 MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
 
-
 MAX_CANDIDATES = 8
+
+MAX_DIGITS = 9
+"""Of a number; the limits of every condition are lower."""
 
 
 class AmbiguousName(BadInput):
@@ -73,8 +76,8 @@ class Terms:
     """One group of conditions as typed; empty fields are no conditions.
 
     authors: names or ids, separated by commas; matches any of them. after, before: dates or times; after is
-    inclusive. similar: a text, or a link to a message. account_days, joined_minutes: numbers. has: of `Content`.
-    reply_to: a message's id.
+    inclusive. similar: a text, or a link to a message. account_days, joined_minutes, first_seen_hours: numbers.
+    has: of `Content`. reply_to: a message's id.
     """
 
     authors: str = ""
@@ -85,6 +88,7 @@ class Terms:
     similar: str = ""
     account_days: str = ""
     joined_minutes: str = ""
+    first_seen_hours: str = ""
     pattern: str = ""
     has: Sequence[str] = ()
     bots: bool = False
@@ -209,6 +213,8 @@ def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911, PLR
             return "account_days", str(days)
         case JoinedWithin(minutes):
             return "joined_minutes", str(minutes)
+        case FirstSeenWithin(hours):
+            return "first_seen_hours", str(hours)
         case Pattern(expression):
             return "pattern", expression
         case Has(what):
@@ -258,7 +264,7 @@ def _combine(description: Description, *, user: Actor, now: dt.datetime) -> Filt
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filter]:  # noqa: C901
+def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filter]:  # noqa: C901, PLR0912
     names = split_names(terms.authors)
     if names:
         yield Author(tuple(dict.fromkeys(map(find_author, names))))
@@ -272,10 +278,15 @@ def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filt
         yield AnyWord(terms.any_words.strip())
     if terms.similar.strip():
         yield Similar(_text_to_compare(terms.similar.strip(), user=user))
-    if terms.account_days.strip():
-        yield YoungAccount(_parse_days(terms.account_days.strip()))
-    if terms.joined_minutes.strip():
-        yield JoinedWithin(_parse_minutes(terms.joined_minutes.strip()))
+    if days := terms.account_days.strip():
+        error = _("“%(typed)s” is not a number of days. Enter a whole number, such as 7.", typed=days[:20])
+        yield YoungAccount(_parse_number(days, error))
+    if minutes := terms.joined_minutes.strip():
+        error = _("“%(typed)s” is not a number of minutes. Enter a whole number, such as 10.", typed=minutes[:20])
+        yield JoinedWithin(_parse_number(minutes, error))
+    if hours := terms.first_seen_hours.strip():
+        error = _("“%(typed)s” is not a number of hours. Enter a whole number, such as 24.", typed=hours[:20])
+        yield FirstSeenWithin(_parse_number(hours, error))
     if terms.pattern.strip():
         yield Pattern(terms.pattern)
     yield from map(_has, terms.has)
@@ -301,19 +312,10 @@ def _text_to_compare(typed: str, *, user: Actor) -> str:
     return found.content.replace("\x00", "")[:MAX_TEXT_CHARACTERS]
 
 
-def _parse_minutes(typed: str) -> int:
-    if not _is_number(typed):
-        raise BadInput(_("“%(typed)s” is not a number of minutes. Enter a whole number, such as 10.", typed=typed[:20]))
-    return int(typed)
-
-
-def _is_number(typed: str) -> bool:
-    return typed.isascii() and typed.isdigit() and len(typed) <= 9
-
-
-def _parse_days(typed: str) -> int:
-    if not _is_number(typed):
-        raise BadInput(_("“%(typed)s” is not a number of days. Enter a whole number, such as 7.", typed=typed[:20]))
+def _parse_number(typed: str, error: Text) -> int:
+    """Return a whole number, whose limits its condition checks. Raises `BadInput` with the error for anything else."""
+    if not (typed.isascii() and typed.isdigit() and len(typed) <= MAX_DIGITS):
+        raise BadInput(error)
     return int(typed)
 
 

@@ -229,6 +229,8 @@ def test_an_overloaded_bucket_can_still_be_scanned(overloaded_channel: tuple[int
     channel_id, kept = overloaded_channel
     seen = [row for rows in messages.read_ids(channel_id, bucket_of(kept[0])) for row in rows]
     assert [message_id for message_id, _ in seen] == kept
+    pages = messages.iterate_rows(channel_id, bucket_of(kept[0]), columns=("message_id",), ascending=True)
+    assert [message_id for rows in pages for (message_id,) in rows] == kept[::-1]
 
 
 @override_settings(CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN=False)

@@ -161,19 +161,26 @@ def test_an_edit_that_raced_a_delete_leaves_a_row_without_an_author() -> None:
     offsets=st.sets(st.integers(0, 60), max_size=30),
     bounds=st.tuples(st.integers(-5, 65), st.integers(-5, 65)),
     fetch_size=st.integers(1, 10),
+    ascending=st.booleans(),
 )
-def test_a_scan_between_bounds_returns_exactly_those_newest_first(
-    offsets: set[int], bounds: tuple[int, int], fetch_size: int
+def test_a_scan_between_bounds_returns_exactly_those_in_either_order(
+    offsets: set[int], bounds: tuple[int, int], fetch_size: int, *, ascending: bool
 ) -> None:
     channel_id = fresh_id()
     low, high = sorted(bounds)
     base = bucket_ids(17)[0] + 100
     write_messages(channel_id, [base + offset for offset in offsets])
     pages = messages.iterate_rows(
-        channel_id, 17, first=base + low, last=base + high, columns=("message_id",), fetch_size=fetch_size
+        channel_id,
+        17,
+        first=base + low,
+        last=base + high,
+        columns=("message_id",),
+        fetch_size=fetch_size,
+        ascending=ascending,
     )
     found = [message_id for rows in pages for (message_id,) in rows]
-    assert found == [base + offset for offset in sorted(offsets, reverse=True) if low <= offset <= high]
+    assert found == [base + offset for offset in sorted(offsets, reverse=not ascending) if low <= offset <= high]
 
 
 def test_a_scan_stays_within_its_bucket() -> None:

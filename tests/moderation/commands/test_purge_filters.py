@@ -85,6 +85,14 @@ def test_what_was_posted_within_minutes_of_joining_is_deleted(channels: list[Cha
     assert [ids_of(channel, BUCKET) for channel in channels] == [[i for i in IDS if i != IDS[50]], IDS]
 
 
+def test_what_was_posted_within_hours_of_the_first_message_is_deleted(channels: list[Channel]) -> None:
+    author = secrets.randbits(60)
+    write(channels[0], [IDS[20] + 1, IDS[59] + 1], author=author)
+    code, printed, _ = run("--channel", str(channels[0].pk), "--first-seen-hours", "1", "--text", "hello")
+    assert (code, printed["deleted"]) == (0, 1)
+    assert IDS[59] + 1 in ids_of(channels[0], BUCKET)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -93,6 +101,7 @@ def test_what_was_posted_within_minutes_of_joining_is_deleted(channels: list[Cha
         (("--regex", "(a"), "is not valid"),
         (("--account-days", "soon", "--guild", "5"), "not a number of days"),
         (("--joined-minutes", "soon", "--guild", "5"), "not a number of minutes"),
+        (("--first-seen-hours", "soon", "--guild", "5"), "not a number of hours"),
         (("--not-channel", "no-such-channel", "--guild", "5"), "There is no channel"),
         (("--regex", ".*", "--guild", "5"), "matches every message"),
         (("--has", "spam", "--guild", "5"), "Use one of: link"),

@@ -17,6 +17,7 @@ from moderation.domain.filters import (
     Before,
     Content,
     Filter,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -31,14 +32,23 @@ from moderation.domain.filters import (
     authors_of,
     columns_of,
     compile_filter,
+    first_seen_hours,
     id_range_of,
     join_minutes,
 )
+from moderation.domain.first_seen import FirstSeen
 
 BOTS = frozenset({3})
 
 JOINED = {1: EPOCH_MS - 1, 2: EPOCH_MS - 86_400_000, 3: EPOCH_MS + 1}
 """When authors joined: the ids of messages carry the first millisecond, or the one before."""
+
+FIRST_SEEN = {
+    1: FirstSeen(EPOCH_MS - 1, EPOCH_MS - 1),
+    2: FirstSeen(EPOCH_MS - 86_400_000, EPOCH_MS - 86_400_000),
+    3: FirstSeen(EPOCH_MS - 86_400_000, EPOCH_MS),
+}
+"""When authors were first seen, or between which times."""
 
 COLUMNS = (
     "message_id",
@@ -75,6 +85,7 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Similar, st.just("F r e e nitrooo!")),
     st.builds(YoungAccount, st.integers(1, 4)),
     st.builds(JoinedWithin, st.integers(1, 4)),
+    st.builds(FirstSeenWithin, st.integers(1, 4)),
     st.builds(Pattern, st.just("fre+")),
     st.builds(Has, st.sampled_from(Content)),
     st.just(FromBot()),
@@ -92,16 +103,18 @@ trees = st.recursive(
 )
 
 
-def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C901, PLR0911, PLR0912
+def expected_match(  # noqa: C901, PLR0911, PLR0912
+    where: Filter, message: dict[str, Any], *, is_negated: bool = False
+) -> bool:
     """Return whether the filter matches the message: the oracle."""
     text = message["content"] or ""
     match where:
         case All(parts):
-            return all(expected_match(part, message) for part in parts)
+            return all(expected_match(part, message, is_negated=is_negated) for part in parts)
         case AnyOf(parts):
-            return any(expected_match(part, message) for part in parts)
+            return any(expected_match(part, message, is_negated=is_negated) for part in parts)
         case Not(part):
-            return not expected_match(part, message)
+            return not expected_match(part, message, is_negated=not is_negated)
         case Author(ids):
             return message["author_id"] in ids
         case Since(first):
@@ -118,6 +131,9 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
         case JoinedWithin(_):
             # Author 1 had just joined, author 2 had long ago, author 3 joined later; of author 4 it is not known.
             return bool(message["author_id"] == 1)
+        case FirstSeenWithin(_):
+            # Author 1 was first seen on that day, author 2 long ago; of author 3 a day is known, of author 4 nothing.
+            return bool(message["author_id"] == 1 or (is_negated and message["author_id"] in (3, 4)))
         case Pattern(_):
             return "fre" in text
         case Has(what):
@@ -133,10 +149,12 @@ def expected_match(where: Filter, message: dict[str, Any]) -> bool:  # noqa: C90
 @given(trees, messages)
 def test_a_filter_tree_matches_like_the_oracle(where: Filter, message: dict[str, Any]) -> None:
     columns = ("message_id", "author_id", *sorted(columns_of(where)))
-    test = compile_filter(where, columns, bots=BOTS, joined=JOINED.get)
+    test = compile_filter(where, columns, bots=BOTS, joined=JOINED.get, first_seen=FIRST_SEEN.get)
     matches = test([message[column] for column in columns])
     assert matches == expected_match(where, message)
     assert filter_from_json(filter_as_json(where)) == where
+    possible = compile_filter(where, columns, bots=BOTS, joined=JOINED.get, first_seen=None)
+    assert possible([message[column] for column in columns]) or not matches
 
 
 @given(trees, messages)
@@ -170,6 +188,33 @@ def test_a_message_is_within_minutes_of_joining_up_to_the_last_one(seconds: int,
 @given(trees)
 def test_times_of_joining_are_asked_for_only_if_a_condition_needs_them(where: Filter) -> None:
     assert (join_minutes(where) > 0) == ("JoinedWithin" in repr(where))
+
+
+@pytest.mark.parametrize(("minutes", "is_within"), [(-1, False), (0, True), (1_440, True), (1_441, False)])
+def test_a_message_is_within_hours_of_the_first_one_up_to_the_last(minutes: int, is_within: bool) -> None:
+    first_ms = 1_714_521_600_000
+    row = make_snowflake(first_ms + minutes * 60_000), 7
+    known = {7: FirstSeen(first_ms, first_ms)}
+    test = compile_filter(FirstSeenWithin(24), ("message_id", "author_id"), bots=BOTS, first_seen=known.get)
+    assert test(row) is is_within
+
+
+def test_a_message_is_kept_by_the_condition_and_its_negation_if_its_author_may_have_been_new() -> None:
+    first_ms = 1_714_521_600_000
+    row = make_snowflake(first_ms + 30 * HOUR_MS), 7
+    columns = ("message_id", "author_id")
+    for known in ({7: FirstSeen(first_ms, first_ms + 10 * HOUR_MS)}, {}):
+        for where in (FirstSeenWithin(24), Not(FirstSeenWithin(24))):
+            assert not compile_filter(where, columns, bots=BOTS, first_seen=known.get)(row)
+            assert not compile_filter(where, columns, bots=BOTS)(row)
+            assert compile_filter(where, columns, bots=BOTS, first_seen=None)(row)
+        twice = compile_filter(Not(Not(FirstSeenWithin(24))), columns, bots=BOTS, first_seen=known.get)
+        assert not twice(row)
+
+
+@given(trees)
+def test_first_messages_are_asked_for_only_if_a_condition_needs_them(where: Filter) -> None:
+    assert bool(first_seen_hours(where)) == ("FirstSeenWithin" in repr(where))
 
 
 @pytest.mark.parametrize(("hours", "is_young"), [(-1, False), (0, True), (167, True), (168, False), (9_000, False)])
@@ -212,6 +257,10 @@ def test_any_word_is_found_as_a_whole_word(text: str | None, matches: bool) -> N
         ),
         ({"reply_to": "8"}, ReplyTo(8)),
         (
+            {"all": [{"first_seen_hours": 24}, {"author": ["7"]}]},
+            All((FirstSeenWithin(24), Author((7,)))),
+        ),
+        (
             {"any": [{"any_word": "a b"}, {"similar": "a\nb"}, {"account_days": 7}, {"joined_minutes": 10}]},
             AnyOf((AnyWord("a b"), Similar("a\nb"), YoungAccount(7), JoinedWithin(10))),
         ),
@@ -228,6 +277,8 @@ def test_the_filters_of_stored_purges_are_read(stored: dict[str, Any], where: Fi
         lambda: YoungAccount(10**6),
         lambda: JoinedWithin(0),
         lambda: JoinedWithin(43_201),
+        lambda: FirstSeenWithin(0),
+        lambda: FirstSeenWithin(8_761),
         lambda: Similar("a" * 5_000),
     ],
 )

@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
-from moderation.domain.filters import All, AnyOf, Author, Filter, FromBot, JoinedWithin, Not, Pinned, Since, Words
+from moderation.domain.filters import (
+    All,
+    AnyOf,
+    Author,
+    Filter,
+    FirstSeenWithin,
+    FromBot,
+    JoinedWithin,
+    Not,
+    Pinned,
+    Since,
+    Words,
+)
 from moderation.domain.narrowing import only_author, rules_out, without_author, without_channel
 from moderation.domain.selection import Selection
 
@@ -73,10 +85,11 @@ def test_a_channel_is_no_longer_named_or_left_out_of_the_others() -> None:
     assert Selection.from_json(twice.as_json()) == twice
 
 
-def test_a_message_is_not_ruled_out_by_when_its_author_joined() -> None:
-    for where in (JoinedWithin(10), AnyOf((JoinedWithin(10), Author((2,))))):
+@pytest.mark.parametrize("condition", [JoinedWithin(10), FirstSeenWithin(24), Not(FirstSeenWithin(24))], ids=str)
+def test_a_message_is_not_ruled_out_by_when_its_author_joined_or_was_first_seen(condition: Filter) -> None:
+    for where in (condition, AnyOf((condition, Author((2,))))):
         assert not rules_out(Selection(channel_ids=(1,), where=where), 1, 5, 3)
-    assert rules_out(Selection(channel_ids=(1,), where=All((JoinedWithin(10), Author((2,))))), 1, 5, 3)
+    assert rules_out(Selection(channel_ids=(1,), where=All((condition, Author((2,))))), 1, 5, 3)
 
 
 def test_the_selection_of_an_older_purge_leaves_no_channels_out() -> None:

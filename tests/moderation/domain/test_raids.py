@@ -11,6 +11,7 @@ import pytest
 
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import make_snowflake, unix_ms
+from moderation.domain.first_seen import FirstSeen
 from moderation.domain.raids import DAY_MS, HOUR_MS, YEAR_MS, Assessment, Limits, Sign, assess_messages
 
 pytestmark = pytest.mark.unit
@@ -69,7 +70,8 @@ def assess(
     seen = {}
     for message in messages:
         is_new = message.author_id > make_snowflake(NOW_MS - DAY_MS)
-        seen[message.author_id] = NOW_MS - (first_seen_ms if first_seen_ms is not None else 0 if is_new else OLD)
+        ms = NOW_MS - (first_seen_ms if first_seen_ms is not None else 0 if is_new else OLD)
+        seen[message.author_id] = FirstSeen(ms, ms)
     return assess_messages(messages, first_seen=seen, bots=bots, limits=limits, now_ms=NOW_MS)
 
 
@@ -190,6 +192,14 @@ def test_a_raid_begins_after_the_last_long_pause() -> None:
 def test_authors_who_are_not_in_the_index_have_no_sign_of_being_new() -> None:
     found = assess_messages(raid_messages(), first_seen={}, bots=frozenset(), limits=Limits(), now_ms=NOW_MS)
     assert Sign.FIRST_SEEN not in found.participants[0].signs
+
+
+def test_authors_who_may_be_new_have_the_sign_of_being_new() -> None:
+    raid = raid_messages()
+    for latest, is_new in ((NOW_MS, True), (NOW_MS - 2 * DAY_MS, False)):
+        seen = {message.author_id: FirstSeen(NOW_MS - 9 * DAY_MS, latest) for message in raid}
+        found = assess_messages(raid, first_seen=seen, bots=frozenset(), limits=Limits(), now_ms=NOW_MS)
+        assert (Sign.FIRST_SEEN in found.accounts[0].signs) is is_new
 
 
 def test_limits_of_a_guild_apply() -> None:

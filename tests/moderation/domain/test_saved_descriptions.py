@@ -16,6 +16,7 @@ terms = st.builds(
     **dict.fromkeys(("authors", "after", "before", "words", "any_words", "similar", "pattern", "reply_to"), texts),
     account_days=st.sampled_from(["", "7"]),
     joined_minutes=st.sampled_from(["", "10"]),
+    first_seen_hours=st.sampled_from(["", "24"]),
     has=st.lists(st.sampled_from([kind.value for kind in Content]), unique=True).map(tuple),
     bots=st.booleans(),
     pinned=st.booleans(),

@@ -10,6 +10,7 @@ from moderation.domain.filters import (
     AnyWord,
     Author,
     Content,
+    FirstSeenWithin,
     FromBot,
     Has,
     JoinedWithin,
@@ -63,6 +64,14 @@ LONG = "a" * 90
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), JoinedWithin(10))), with_pinned=True),
             "all messages from accounts younger than 7 days in #general posted within 10 minutes of joining",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((JoinedWithin(10), FirstSeenWithin(24))), with_pinned=True),
+            "all messages by users first seen within 24 hours in #general posted within 10 minutes of joining",
+        ),
+        (
+            Selection(channel_ids=(1,), where=Not(FirstSeenWithin(1)), with_pinned=True),
+            "all messages in #general not by users first seen within 1 hour",
         ),
         (
             Selection(channel_ids=(1,), where=Not(JoinedWithin(1)), with_pinned=True),

@@ -9,14 +9,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
+from moderation.domain.first_seen import FirstSeen
+from moderation.domain.raids import DAY_MS, MINUTE_MS, Sign
 from moderation.models import AuditEntry, RaidSettings
+from moderation.operations.raids import reading
 from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
 from moderation.operations.raids.review import review_raid, select_raid
-from tests.moderation.channels import confirm, ids_of, preview, run_to_end
+from tests.moderation.channels import confirm, ids_of, make_channel, now_ms, preview, run_to_end, write
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
@@ -59,6 +63,29 @@ def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: U
     run_to_end(confirm(mona, purge))
     assert ids_of(raid.channel, *buckets) == raid.other_ids
     assert reported(raid) is None
+
+
+def test_accounts_are_new_by_their_first_message_in_any_channel_not_by_its_period(mona: User) -> None:
+    raid = write_raid()
+    known, *new = sorted(raid.raiders)
+    write(make_channel(), [make_snowflake(now_ms() - 3 * DAY_MS)], author=known)
+    review = review_raid(mona, raid.channel.pk, start_ms=now_ms() - 20 * MINUTE_MS, end_ms=None)
+    found = {account.author_id: account for account in review.assessment.accounts}
+    assert Sign.FIRST_SEEN not in found[known].signs
+    for author_id in new:
+        first_ms = ms_of(min(found[author_id].message_ids))
+        assert found[author_id].first_seen == FirstSeen(first_ms, first_ms)
+        assert Sign.FIRST_SEEN in found[author_id].signs
+
+
+def test_without_time_to_find_first_messages_accounts_that_may_be_new_are(
+    mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raid = write_raid()
+    monkeypatch.setattr(reading, "FIRST_SEEN_SECONDS", -60)
+    review = review_raid(mona, raid.channel.pk, start_ms=now_ms() - 20 * MINUTE_MS, end_ms=None)
+    for account in review.assessment.accounts:
+        assert (Sign.FIRST_SEEN in account.signs) == (account.author_id in raid.raiders)
 
 
 def test_a_dismissed_raid_is_not_reported_again(mona: User) -> None:
