@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.patterns import check_text, compile_any_word, compile_pattern, compile_words
@@ -28,8 +29,6 @@ MAX_ACCOUNT_DAYS = 3_650
 MAX_JOINED_MINUTES = 43_200
 """Thirty days."""
 
-MINUTE_MS = 60_000
-DAY_MS = 86_400_000
 
 JoinedAt = Callable[[int], int | None]
 """The time (Unix ms) at which an author last joined the guild of the rows; None if it is not known."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import BUCKET_MS, bucket_at, bucket_window
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import count_buckets
 from chatstore.store.authors import oldest_buckets
 from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
-from moderation.domain.raids import MINUTE_MS, Assessment, Limits, assess_messages
+from moderation.domain.raids import Assessment, Limits, assess_messages
 from moderation.models import RaidSettings
 
 MAX_MESSAGES = 2_000
