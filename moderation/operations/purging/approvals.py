@@ -51,7 +51,7 @@ MAX_REQUESTS = 50
 """Requests that pages list, and that are notified."""
 
 APPROVAL_REQUEST = "approval request"
-"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>"."""
+"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>:<approval>"."""
 
 
 def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> PurgeApproval:
@@ -176,7 +176,9 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
 def check_approvals(_now: dt.datetime) -> None:
     """Open a finding for each open request, so that it is notified as raids are; close those that were decided."""
     waiting = PurgeApproval.objects.open().select_related("requested_by", "purge").order_by("requested_at")
-    sync_findings(APPROVAL_REQUEST, {str(one.purge_id): _describe_request(one) for one in waiting[:MAX_REQUESTS]})
+    # By request: one that was withdrawn and made again between two checks is notified again.
+    found = {f"{one.purge_id}:{one.pk}": _describe_request(one) for one in waiting[:MAX_REQUESTS]}
+    sync_findings(APPROVAL_REQUEST, found)
 
 
 def _describe_request(approval: PurgeApproval) -> Problem:
