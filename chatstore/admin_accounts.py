@@ -13,8 +13,8 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
-from django.core.exceptions import ValidationError
-from django.db.models import Model
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model, Q
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -110,6 +110,8 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
         """
         if _RIGHTS & set(form.changed_data):
             require_confirmation(request)
+        if change and "is_active" in form.changed_data:
+            _require_present_right(request, obj)
         obj.is_staff = True
         super().save_model(request, obj, form, change)
 
@@ -133,3 +135,14 @@ class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc
 
 def _is_superuser(request: HttpRequest) -> bool:
     return bool(getattr(request.user, "is_superuser", False))
+
+
+def _require_present_right(request: HttpRequest, account: User) -> None:
+    """Raise `PermissionDenied` unless the one who changes an account may do so now, with both accounts locked.
+
+    Of two administrators who deactivate each other at the same time, one succeeds.
+    """
+    own = request.user.pk
+    locked = User.objects.select_for_update(no_key=True).filter(Q(pk=account.pk) | Q(pk=own)).order_by("pk")
+    if not any(one.pk == own and one.has_perm("auth.change_user") for one in locked):
+        raise PermissionDenied

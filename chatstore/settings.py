@@ -304,7 +304,6 @@ TEMPLATES = [
 UNFOLD = {
     "SITE_TITLE": "Chatstore admin",
     "SITE_HEADER": "Chatstore",
-    "SITE_SUBHEADER": "Back to the channels",
     "SITE_URL": "/",
     "SITE_ICON": lambda request: static("moderation/mark.svg"),
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}],

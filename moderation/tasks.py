@@ -196,8 +196,6 @@ def enqueue_erasure_on_commit(purge_id: int) -> None:
 @app.task
 def poll_due_purges() -> None:
     """Enqueue due and stalled work. Postgres is the queue; the task only wakes workers up."""
-    expire_approvals()
-    expire_previews()
     for purge_id in scheduling.due_scans():
         enqueue_scan(purge_id)
     for purge_id in scheduling.due_purges():
@@ -209,6 +207,9 @@ def poll_due_purges() -> None:
         invite_scan_worker()
     for purge_id in execution.due_erasures():
         erase_purge.delay(purge_id)
+    # Last, so that nothing waits for them. An approval that ends leaves a preview that may be too old.
+    expire_approvals()
+    expire_previews()
 
 
 @app.task

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-from chatstore.demo.plan import DAY_MS, DEMO_DAYS, DemoPlan
+from chatstore.demo.plan import DEMO_DAYS, DemoPlan
 from chatstore.domain.members import Member, MemberRole
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of, time_of
-
-MINUTE_MS = 60_000
 
 RAID_JOINED_MINUTES = (30, 44)
 """How long before the end the raiders joined: the raid lasts almost half an hour."""

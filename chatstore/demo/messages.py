@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from chatstore.demo.plan import (
-    DAY_MS,
     DEMO_DAYS,
     RAID_MESSAGES,
     SPAM_MESSAGES,
@@ -32,9 +31,9 @@ from chatstore.demo.talk import (
     Line,
 )
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import SEQUENCES, make_snowflake
 
-MINUTE_MS = 60_000
 RAID_MS = 28 * MINUTE_MS
 INCIDENT_DAYS = 48
 FLOOD_SHARE = 0.94
@@ -155,10 +154,10 @@ def _pick_time_ms(rng: random.Random, start_ms: int, end_ms: int) -> int:
     share = 1 - (1 - math.sqrt(rng.random())) * 0.9 if rng.random() < 0.7 else rng.random()
     day_ms = (start_ms + int((end_ms - start_ms) * share)) // DAY_MS * DAY_MS
     hour = rng.choices(range(24), _HOURS)[0]
-    time_ms = day_ms + hour * 3_600_000 + rng.randrange(3_600_000)
+    time_ms = day_ms + hour * HOUR_MS + rng.randrange(HOUR_MS)
     if start_ms <= time_ms <= end_ms:
         return time_ms
-    return max(start_ms, end_ms - rng.randrange(min(6 * 3_600_000, end_ms - start_ms)))
+    return max(start_ms, end_ms - rng.randrange(min(6 * HOUR_MS, end_ms - start_ms)))
 
 
 def _make_conversation(
@@ -204,7 +203,7 @@ def _make_spam(plan: DemoPlan, rng: random.Random, count: int) -> list[_Draft]:
     begin_ms = plan.until_ms - 43 * DAY_MS
     return [
         _Draft(
-            begin_ms + rng.randrange(2) * DAY_MS + rng.randrange(5 * 3_600_000),
+            begin_ms + rng.randrange(2) * DAY_MS + rng.randrange(5 * HOUR_MS),
             plan.spammer,
             rng.choice(SPAM_LINES).format(n=rng.randrange(10_000, 99_999)),
         )
@@ -237,7 +236,7 @@ def _make_incident(plan: DemoPlan, channel: DemoChannel, rng: random.Random) -> 
 
 def _make_flood(plan: DemoPlan, rng: random.Random, count: int, *, start_ms: int, end_ms: int) -> Iterator[_Draft]:
     waves = max(1, count // WAVE_MESSAGES)
-    begins = sorted(rng.randrange(start_ms, end_ms - 3_600_000) for _ in range(waves))
+    begins = sorted(rng.randrange(start_ms, end_ms - HOUR_MS) for _ in range(waves))
     for index, begin_ms in enumerate(begins):
         ms = begin_ms
         size = count // waves + (count % waves if index == 0 else 0)

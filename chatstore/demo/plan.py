@@ -10,12 +10,12 @@ import datetime as dt
 import random
 from dataclasses import dataclass
 
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.snowflakes import SEQUENCES, make_snowflake, time_of, unix_ms
 
 DEMO_DAYS = 730
 MESSAGES = 150_000
 INCIDENT_MESSAGES = 200_000
-DAY_MS = 86_400_000
 
 SPAM_MESSAGES = 900
 RAID_MESSAGES = 1_200
@@ -160,7 +160,7 @@ def _make_channel(
     guild, name, kind, category, topic, themes, weight, quiet_days = row
     # An hour before the first message, with a distinct worker each: no two channels share an id, and
     # neither do channels of different seeds.
-    channel_id = make_snowflake(start_ms - 3_600_000, worker=index, sequence=seed % SEQUENCES)
+    channel_id = make_snowflake(start_ms - HOUR_MS, worker=index, sequence=seed % SEQUENCES)
     return DemoChannel(channel_id, guild, name, kind, category, topic, tuple(themes.split()), weight, quiet_days)
 
 
@@ -175,6 +175,6 @@ def _make_person(rng: random.Random, number: int, start_ms: int, taken: set[str]
 
 
 def _make_raider(rng: random.Random, number: int, until_ms: int) -> DemoUser:
-    made_ms = until_ms - rng.randrange(2 * 3_600_000, 20 * 3_600_000)
+    made_ms = until_ms - rng.randrange(2 * HOUR_MS, 20 * HOUR_MS)
     name = f"{rng.choice(_RAIDER_NAME_PARTS)}{rng.choice(_RAIDER_NAME_PARTS)}{rng.randrange(100, 1000)}"
     return DemoUser(make_snowflake(made_ms, worker=906, sequence=number), name, "")

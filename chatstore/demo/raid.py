@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from chatstore.demo.plan import DAY_MS, DemoUser
+from chatstore.demo.plan import DemoUser
 from chatstore.domain.members import Member
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, time_of
 
 RAID_ACCOUNTS = 37
 
-JOINED_MS = 8 * 60_000
+JOINED_MS = 8 * MINUTE_MS
 """The accounts join within this time before the raid."""
 
 _NAME_PARTS = "gilded raven turbo pixel mystic falcon lunar ember drift nova cosmic shadow velvet quartz".split()

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, TIME_SHIFT, ms_of, time_of
 
-BUCKET_MS = 864_000_000
+BUCKET_MS = 10 * DAY_MS
 """Ten days. Discord's own choice: large enough to keep a partition under 100 MB."""
 
-SEAL_AFTER_MS = 3_600_000
+SEAL_AFTER_MS = HOUR_MS
 """A bucket is sealed an hour after its window ended: later posts take the marking path."""
 
-LATE_AFTER_MS = 50 * 60 * 1000
+LATE_AFTER_MS = 50 * MINUTE_MS
 """Posts take the marking path from ten minutes before their bucket can be sealed."""
 
 _IDS_PER_BUCKET = BUCKET_MS << TIME_SHIFT

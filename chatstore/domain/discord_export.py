@@ -25,6 +25,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.json_stream import Unreadable
 from chatstore.domain.members import MAX_ROLE_CHARACTERS, MAX_ROLES, MemberRole, clean_color, is_icon_url
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.snowflakes import MAX_ID, TIME_SHIFT, ms_of, parse_snowflake, time_of, unix_ms
 
 Json = Mapping[str, Any]
@@ -34,13 +35,12 @@ MESSAGE_BYTES_LIMIT = 512 * 1024
 KiB; twice this value would not fit a quarantine chunk of 1 MiB.
 """
 
-FUTURE_LIMIT_MS = 3_600_000
+FUTURE_LIMIT_MS = HOUR_MS
 """An id's time may be this far ahead of our clock, since exporters' clocks differ from ours."""
 
 FORWARD_FLAG = 1 << 14
 """Discord's HAS_SNAPSHOT: the content shown is that of the forwarded message."""
 
-_DAY_MS = 86_400_000
 _DIRECT_GUILD = 0
 """The exporter's id for the "guild" of direct messages."""
 
@@ -180,7 +180,7 @@ def derive_id(guild_id: int | None, category: str, name: str) -> int | None:
     if not name:
         return None
     hashed = hashlib.sha256("\0".join((str(guild_id), category, name)).encode()).digest()
-    return int.from_bytes(hashed[:8]) % ((_DAY_MS << TIME_SHIFT) - 1) + 1
+    return int.from_bytes(hashed[:8]) % ((DAY_MS << TIME_SHIFT) - 1) + 1
 
 
 def _parse_guild(guild: object) -> tuple[int | None, str]:
@@ -328,8 +328,8 @@ def _check_time(raw: Json, message_id: int, now_ms: int) -> None:
         raise MessageRejected(
             f"message {message_id} is not a snowflake: its time is in the future", kind="an id from the future"
         )
-    is_counted = abs(message_id) < _DAY_MS << TIME_SHIFT
-    if is_counted and abs(carried_ms - unix_ms(stated)) > _DAY_MS:
+    is_counted = abs(message_id) < DAY_MS << TIME_SHIFT
+    if is_counted and abs(carried_ms - unix_ms(stated)) > DAY_MS:
         raise MessageRejected(
             f"message {message_id} is not a snowflake: it carries {time_of(message_id):%Y-%m-%d}, "
             f"its timestamp is {stated:%Y-%m-%d}",

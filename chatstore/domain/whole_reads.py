@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import is_sealed
 from chatstore.domain.live import Live, live_from_read
+from chatstore.domain.milliseconds import HOUR_MS
 from chatstore.domain.snowflakes import first_id_at
 
-SETTLED_MS = 3_600_000
+SETTLED_MS = HOUR_MS
 """An open bucket's `from` is at most the id of an hour ago: newer posts skip the marking path."""
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.first_seen import FirstSeenOf, first_seen_unknown
@@ -33,8 +34,6 @@ MAX_JOINED_MINUTES = 43_200
 MAX_FIRST_SEEN_HOURS = 8_760
 """A year."""
 
-MINUTE_MS = 60_000
-DAY_MS = 86_400_000
 
 JoinedAt = Callable[[int], int | None]
 """The time (Unix ms) at which an author last joined the guild of the rows; None if it is not known."""

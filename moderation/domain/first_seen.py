@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-HOUR_MS = 3_600_000
+from chatstore.domain.milliseconds import HOUR_MS
 
 
 @dataclass(frozen=True, slots=True)

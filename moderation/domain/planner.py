@@ -22,11 +22,12 @@ from enum import StrEnum
 from typing import Any
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
+from chatstore.domain.milliseconds import HOUR_MS
 
 MAX_ROW_DELETES = 100
 """A bucket with up to this many matched ids is deleted by row, without waiting for the clock or the disk."""
 
-RECENT_MS = 3_600_000
+RECENT_MS = HOUR_MS
 """Ids of the last hour are deleted by row: a range stamped in the past could miss some of them."""
 
 IdRange = tuple[int, int]

@@ -14,14 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS
 from chatstore.domain.snowflakes import ms_of
 from moderation.domain.first_seen import FirstSeen
 from moderation.domain.similar_texts import group_texts
-
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
-DAY_MS = 24 * HOUR_MS
-YEAR_MS = 365 * DAY_MS
 
 PAUSE_MS = 10 * MINUTE_MS
 """A raid begins after the last pause of this length: what its accounts wrote before is shown, but not counted."""

@@ -78,13 +78,19 @@ class _HoldKey(NamedTuple):
 
 
 def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
-    """Place a hold. Raises `Forbidden`, `NotFound` for the channel, `BadInput` for invalid input."""
+    """Place a hold, or return the one in force that the actor has placed on the same, with the same reason.
+
+    So a form that is sent twice places one; those of other people and for other reasons are lifted on their own. Raises
+    `Forbidden`, `NotFound` for the channel, `BadInput` for invalid input.
+    """
     require(actor, PLACE_HOLD)
     reason = check_reason(reason, missing=_("Enter a reason. Moderators whose purge is affected will see it."))
     hold = _read(requested, actor)
     hold.reason, hold.placed_by = reason, actor
     with transaction.atomic():
         _lock(shared=False)
+        if (same := _same_hold(hold)) is not None:
+            return same
         save_with_next_id(hold)
         details = {"hold": str(hold.pk), "reason": reason, **_names(hold)}
         record_action(
@@ -93,6 +99,11 @@ def place_hold(requested: HoldRequest, *, reason: str, actor: User) -> Hold:
     # Existing copies may expire within hours.
     request_automatic_run(RENEWAL_JOB, subject="")
     return hold
+
+
+def _same_hold(hold: Hold) -> Hold | None:
+    same = {name: getattr(hold, name) for name in ("author_id", "channel_id", "message_id", "reason", "placed_by")}
+    return _in_force().filter(**same).first()
 
 
 def _read(requested: HoldRequest, actor: User) -> Hold:

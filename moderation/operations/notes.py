@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,12 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
 from chatstore.models import Channel
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.rights import scope_for
 from moderation.domain.links import find_message_link, find_purge_link
 from moderation.models import Note
+from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import (
     Actor,
@@ -29,6 +32,9 @@ from moderation.operations.access.visibility import (
 
 ADD_NOTE = "moderation.add_note"
 VIEW_NOTES = "moderation.view_note"
+
+SENT_TWICE_WITHIN = dt.timedelta(minutes=1)
+"""A person who writes the same later means it: the user did it again."""
 
 MAX_NOTE_CHARACTERS = 2_000
 NOTES_PER_PAGE = 10
@@ -52,15 +58,19 @@ class NotePage:
 
 
 def add_note(user_id: int, *, text: str, link: str, actor: User) -> Note:
-    """Add a note about a chat user. link: of a message or a purge, or empty.
+    """Add a note about a chat user, or return the same one if the actor has added it within the last minute.
 
-    Raises `Forbidden`, `NotFound` for what the link names, `BadInput` for invalid input.
+    So a form that is sent twice adds one. link: of a message or a purge, or empty. Raises `Forbidden`, `NotFound` for
+    what the link names, `BadInput` for invalid input.
     """
     require(actor, ADD_NOTE)
     note = Note(user_id=user_id, text=_check_text(text), written_by=actor)
     if link.strip():
         _set_link(note, link, actor)
     with transaction.atomic():
+        lock_account(actor)
+        if (same := _same_note(note)) is not None:
+            return same
         save_with_next_id(note)
         record_action(
             "note_added",
@@ -71,6 +81,12 @@ def add_note(user_id: int, *, text: str, link: str, actor: User) -> Note:
             details=_details(note),
         )
     return note
+
+
+def _same_note(note: Note) -> Note | None:
+    fields = ("user_id", "text", "written_by", "channel_id", "message_id", "purge")
+    same = {name: getattr(note, name) for name in fields}
+    return Note.objects.filter(**same, written_at__gt=ClockTimestamp() - SENT_TWICE_WITHIN).first()
 
 
 def delete_note(note_id: int, *, actor: User) -> Note:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from chatstore.domain.milliseconds import MINUTE_MS
+
 MAX_BARS = 60
 HEIGHT = 48
 BAR_WIDTH, SLOT_WIDTH = 7, 8
-MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)

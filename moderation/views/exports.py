@@ -14,8 +14,8 @@ from django.http import StreamingHttpResponse
 ROWS_PER_CHUNK = 100
 """Rows that are sent together."""
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""Characters at which a spreadsheet takes a cell for a formula."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Characters at which a spreadsheet takes a cell for a formula; some read the wide ones of East Asia so, too."""
 
 Cell = str | int | None
 

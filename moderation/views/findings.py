@@ -124,7 +124,8 @@ def _link_of_raid(channel_id: int, user: Actor) -> tuple[str, str | Promise]:
 
 def _link_of_purge(finding: Finding) -> tuple[str, str | Promise]:
     if not finding.details.get("is_rewrite"):
-        return reverse("purge", args=[int(finding.subject)]), gettext("Open purge")
+        purge_id, _colon, _approval = finding.subject.partition(":")
+        return reverse("purge", args=[int(purge_id)]), gettext("Open purge")
     # Rewrites have no page of their own, so link to the channel.
     channels = finding.details["channels"]
     return (reverse("channel_health", args=[int(channels[0])]), gettext("Open channel")) if channels else ("", "")

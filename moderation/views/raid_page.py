@@ -15,8 +15,9 @@ from django.utils.translation import gettext, ngettext
 from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
-from moderation.domain.raids import DAY_MS, HOUR_MS, MINUTE_MS, Account, Sign, SimilarTexts, most_in_a_minute
+from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, minute_of
 from moderation.presentation.formats import format_ago, format_clock, format_datetime, format_number

@@ -9,8 +9,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, ms_of, parse_snowflake
-from moderation.domain.raids import MINUTE_MS
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.raids.detection import dismiss_raid
 from moderation.operations.raids.review import review_raid, select_raid
@@ -19,7 +19,7 @@ from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.raid_page import describe_raid
 from moderation.views.session import actor_of
 
-LAST_MS = ms_of(MAX_ID) - 2 * 86_400_000
+LAST_MS = ms_of(MAX_ID) - 2 * DAY_MS
 """Time after which no id of a message is left, less what time zones may add."""
 
 

@@ -127,7 +127,13 @@ def set_up(request: HttpRequest, account: User) -> tuple[list[str] | None, dict[
     if request.method == "POST" and secret:
         try:
             code = request.POST.get("code", "")
-            codes = add_second_factor(account, secret, code=code, address=client_address(request))
+            codes = add_second_factor(
+                account,
+                secret,
+                code=code,
+                address=client_address(request),
+                current_key=request.session.session_key,
+            )
         except BadInput as error:
             error_message = error.text
         else:

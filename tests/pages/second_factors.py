@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import secrets
 
 from django.test import Client
@@ -24,7 +26,14 @@ def set_password(account: User) -> User:
 def set_up(account: User) -> list[str]:
     """Give the account a second factor and return its recovery codes."""
     secret = new_secret()
-    return add_second_factor(account, secret, code=show_code(secret), address=None)
+    return add_second_factor(account, secret, code=show_code(secret), address=None, current_key=None)
+
+
+def secret_on(page: str) -> str:
+    """Return the secret that a page shows as a QR code and a link."""
+    found = re.search(r"otpauth://[^\"]*secret=([A-Z2-7]+)", page)
+    assert found
+    return base64.b32decode(found[1]).hex()
 
 
 def show_code(secret: str) -> str:

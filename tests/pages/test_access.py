@@ -71,6 +71,8 @@ def test_each_role_gets_the_status_in_the_table(role: str, world: PreviewedPurge
         response = client.post(path) if method == "POST" else client.get(path)
         if response.status_code != statuses[role]:
             wrong.append(f"{method} {path}: {response.status_code}, not {statuses[role]}")
+        if not {"private", "no-store"} <= set(response["Cache-Control"].split(", ")):
+            wrong.append(f"{method} {path}: caches may store it")
         if user is None and response.status_code == 302:
             # The admin has its own sign-in page, public like ours; signing out redirects there too.
             assert response["Location"].startswith(("/sign-in/", "/admin/login/", "/admin/"))

@@ -52,7 +52,7 @@ def test_csv_has_a_header_and_empty_cells_for_unknown_figures() -> None:
     assert row["guild"] == "'=Harbour"
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
 def test_no_name_is_a_formula(first: str) -> None:
     assert defuse(f"{first}1+1") == f"'{first}1+1"
 

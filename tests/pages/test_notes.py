@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
+from django.db import connection
+from django.db.models import F
 from django.test import Client
 
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Note
-from moderation.operations.notes import NOTES_PER_PAGE
+from moderation.operations.notes import NOTES_PER_PAGE, SENT_TWICE_WITHIN, add_note
 from tests.chatstore.channels import fresh_id
 from tests.pages.conftest import PreviewedPurge
 
@@ -71,3 +75,24 @@ def test_only_its_author_deletes_a_note_and_the_audit_log_keeps_it(mona: User, l
         ("note_added", "warned"),
         ("note_deleted", "warned"),
     ]
+
+
+def test_a_form_that_is_sent_twice_at_once_adds_one_note(mona: User, lena: User) -> None:
+    person, barrier = make_person(), Barrier(2)
+
+    def add(_number: int) -> int:
+        try:
+            barrier.wait(timeout=60)
+            return add_note(person, text="warned", link="", actor=mona).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(add, range(2))
+    assert first == second
+    assert AuditEntry.objects.filter(action="note_added", chat_user_id=person).count() == 1
+    add_note(person, text="warned", link="", actor=lena)
+    add_note(person, text="warned again", link="", actor=mona)
+    Note.objects.filter(pk=first).update(written_at=F("written_at") - SENT_TWICE_WITHIN)
+    add_note(person, text="warned", link="", actor=mona)
+    assert Note.objects.filter(user_id=person).count() == 4

@@ -13,7 +13,7 @@ from django.test import Client
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, RoleGrant
 from chatstore.models.users import User
 from moderation.domain.filters import All, Author, Words
 from moderation.domain.selection import Selection
@@ -25,10 +25,11 @@ from moderation.operations.lookup.jump import suggest
 from moderation.operations.preview.evidence import export_evidence
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.purging.listing import list_deleted, list_purges
+from moderation.operations.selection import scope
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import give, make_user
-from tests.moderation.channels import make_channel, old_ids, preview, purge_now, run_to_end, write
+from tests.moderation.channels import confirm, make_channel, old_ids, preview, purge_now, run_to_end, write
 
 SignIn = Callable[[User], Client]
 
@@ -255,6 +256,25 @@ def test_a_purge_of_all_channels_names_no_places_that_its_viewer_cannot_see(pair
     facts = export_evidence(purge_now(pair.both, everywhere).pk, actor=lena).facts()
     assert str(pair.there.pk) not in str(facts)
     assert str(pair.there.guild_id) not in str(facts)
+
+
+def test_a_role_in_a_single_channel_hides_no_own_purge_of_many_channels(
+    pair: Pair, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "MAX_CHANNELS_OF_PURGE", 1)
+    write(pair.there, old_ids(3), author=pair.author, content=pair.word)
+    cleo, other = make_user("cleo", group=None), make_user("other", group=None)
+    for account in (cleo, other):
+        give(account, Role.MODERATOR, guild_id=pair.here.guild_id)
+    give(cleo, Role.MODERATOR, channel_id=pair.there.pk)
+    purge = preview(cleo, replace(pair.selection, channel_ids=()))
+    assert (purge.manifest, purge.channel_ids) == (len(pair.ids) + 3, None)
+    assert sign_in(cleo).get(f"/purges/{purge.pk}/").status_code == 200
+    assert confirm(cleo, purge).confirmed_at is not None
+    assert [one.purge.pk for one in list_purges(cleo).purges] == [purge.pk]
+    assert purge.pk not in {one.purge.pk for one in list_purges(other).purges}
+    RoleGrant.objects.filter(account=cleo, channel=pair.there).delete()
+    assert list_purges(User.objects.get(pk=cleo.pk)).purges == []
 
 
 def test_the_draft_of_one_guild_stores_no_roles_in_others(pair: Pair) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 
@@ -27,6 +26,7 @@ from tests.pages.second_factors import (
     PASSWORD,
     code_of,
     pass_password,
+    secret_on,
     set_password,
     set_up,
     show_code,
@@ -45,12 +45,6 @@ def account(mona: User) -> User:
     set_password(mona)
     set_up(mona)
     return mona
-
-
-def secret_on(page: str) -> str:
-    found = re.search(r"otpauth://[^\"]*secret=([A-Z2-7]+)", page)
-    assert found
-    return base64.b32decode(found[1]).hex()
 
 
 def codes_on(page: str) -> list[str]:

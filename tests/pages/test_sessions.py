@@ -20,7 +20,15 @@ from moderation.models import AuditEntry, StaffSession
 from moderation.operations.access.roles import give_roles, take_role
 from moderation.operations.access.sessions import SECOND_FACTOR, delete_expired_sessions
 from tests.conftest import make_user
-from tests.pages.second_factors import PASSWORD, code_of, pass_password, set_password, set_up
+from tests.pages.second_factors import (
+    PASSWORD,
+    code_of,
+    pass_password,
+    secret_on,
+    set_password,
+    set_up,
+    show_code,
+)
 
 SignIn = Callable[[User], Client]
 
@@ -198,10 +206,20 @@ def test_a_deactivated_account_has_no_sessions_when_it_is_activated_again(accoun
 
 
 def test_resetting_a_second_factor_ends_the_sessions(account: User, ada: User, sign_in: SignIn) -> None:
-    client = signed_in(account)
     set_up(account)
+    client = pass_password(account)
+    client.post("/sign-in/code/", {"code": code_of(account)})
+    assert is_signed_in(client)
     sign_in(ada).post(f"/account/{account.pk}/reset-second-factor/")
     assert not is_signed_in(client)
+
+
+def test_setting_up_a_second_factor_ends_the_others_that_a_password_alone_opened(account: User) -> None:
+    phone, here = signed_in(account), signed_in(account)
+    secret = secret_on(here.get("/account/second-factor/").content.decode())
+    assert here.post("/account/second-factor/", {"code": show_code(secret)}).status_code == 200
+    assert (is_signed_in(phone), is_signed_in(here)) == (False, True)
+    assert AuditEntry.objects.get(action="sessions_ended", actor=account).details == {"sessions": 1}
 
 
 def test_turning_off_a_second_factor_ends_the_others_which_a_role_may_enforce_it_for_again(

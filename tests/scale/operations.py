@@ -14,8 +14,9 @@ from django.test import Client
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import MAX_ID
-from chatstore.models import ChannelLock, ReportCase
+from chatstore.models import ChannelLock, Guild, ReportCase, RoleGrant
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health import metrics as store_metrics
@@ -31,6 +32,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import AuditEntry, Purge, Step
 from moderation.operations import holds
+from moderation.operations.access.visibility import ADD_PURGE, may_over_matches
 from moderation.operations.erasure import execution as erasure
 from moderation.operations.lookup import purge_index
 from moderation.operations.preview.matching import Matcher
@@ -50,7 +52,7 @@ def background_operations() -> Iterator[Named]:
     large = {state: _largest_purge(state) for state in ("running", "waiting", "undoing", "paused")}
     running, undoing = large["running"], large["undoing"]
     small = Purge.objects.filter(state=PurgeState.QUEUED).latest("id").pk
-    token = uuid.uuid4()
+    token, moderator = uuid.uuid4(), _moderator_of_each_guild()
     yield "poll: expire previews", lifecycle.expire_previews
     yield "poll: due scans", scheduling.due_scans
     yield "poll: due purges", scheduling.due_purges
@@ -95,7 +97,38 @@ def background_operations() -> Iterator[Named]:
     yield "deleted messages of authors in their first buckets", _read_first_deleted
     yield "roles of a page", lambda: highest_roles(FIRST_GUILD + 6, range(FIRST_USER, FIRST_USER + 50))
     yield "metrics", lambda: [*_own_metrics()]
+    yield "rights over 50,000 buckets", partial(_check_rights, moderator, running)
+    yield "rights over 50,000 new buckets", partial(_check_rights_over_new, moderator, small, like=running)
     yield "lookup of a message id", lambda: purge_index.find_parts(_some_message_id())
+
+
+LIMITS_MS = {"rights over 50,000 buckets": 300.0, "rights over 50,000 new buckets": 300.0}
+"""Limits of operations that look at each bucket of a purge once, in a request that a person waits for."""
+
+
+def _check_rights(moderator: User, purge_id: int) -> None:
+    assert may_over_matches(moderator, ADD_PURGE, Purge.objects.get(id=purge_id))
+
+
+def _check_rights_over_new(moderator: User, purge_id: int, *, like: int) -> None:
+    """Check the same of a purge that was just scanned: the statistics know none of its buckets."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "/* */ INSERT INTO moderation_manifestbucket (purge_id, channel_id, bucket, count, first_id, last_id, "
+            "survivors, authors, plan) SELECT %s, channel_id, bucket, count, first_id, last_id, survivors, authors, "
+            "plan FROM moderation_manifestbucket WHERE purge_id = %s ON CONFLICT DO NOTHING",
+            [purge_id, like],
+        )
+    _check_rights(moderator, purge_id)
+
+
+def _moderator_of_each_guild() -> User:
+    """Return an account whose rights have to be compared with each channel's guild: it has a role in each."""
+    user, was_made = User.objects.get_or_create(username="scale-moderator", is_staff=True)
+    if was_made:
+        guilds = [RoleGrant(account=user, role=Role.MODERATOR, guild=guild) for guild in Guild.objects.all()]
+        RoleGrant.objects.bulk_create([*guilds, RoleGrant(account=user, role=Role.DIRECT)])
+    return user
 
 
 def _read_joins() -> None:

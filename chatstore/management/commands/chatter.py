@@ -17,8 +17,8 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from chatstore import gateway
-from chatstore.demo.plan import DAY_MS
 from chatstore.demo.raid import join_raiders, make_raiders, plan_posts
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.gateway import BadInput, Message, StoreUnavailable, WriteRefused
 from chatstore.management.inert import InertCommand

@@ -5,7 +5,7 @@ A finding about an event (a loss) does not close by itself; an operator acknowle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,14 +61,15 @@ def open_finding(kind: str, subject: str, found: Problem) -> Finding:
     return finding
 
 
-def sync_findings(kind: str, found: Mapping[str, Problem]) -> None:
+def sync_findings(kind: str, found: Mapping[str, Problem], *, unchecked: Collection[str] = ()) -> None:
     """Make the open findings of a kind match `found`, which maps subjects to problems; others are closed.
 
-    Call it only after a complete check of that kind; if a check fails, leave its findings open.
+    unchecked: subjects that could not be checked; their findings stay as they are. Call it only after a check of all
+    others of that kind; if a check fails as a whole, leave its findings open.
     """
     for subject, one in found.items():
         open_finding(kind, subject, one)
-    gone = Finding.objects.open().filter(kind=kind).exclude(subject__in=list(found))
+    gone = Finding.objects.open().filter(kind=kind).exclude(subject__in=[*found, *unchecked])
     gone.update(closed_at=ClockTimestamp())
 
 

@@ -26,6 +26,7 @@ from chatstore.domain.buckets import bucket_of, is_late
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable, WriteRefused
 from chatstore.domain.message_limits import MessageLimits, check_content, check_id, check_message
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import ms_of
 from chatstore.operations.coordination.clock import check_clock, wall_clock_us
 from chatstore.operations.coordination.snowflake_ids import new_message_id
@@ -41,10 +42,10 @@ ATTEMPT_TIMEOUT_SECONDS = 2.0
 
 RETRY_DELAY_SECONDS = 0.1
 
-MAX_FUTURE_MS = 60_000
+MAX_FUTURE_MS = MINUTE_MS
 """Maximum lead of a gateway's own ids over this machine's clock."""
 
-IN_FLIGHT_MS = 60_000
+IN_FLIGHT_MS = MINUTE_MS
 """A missing message younger than this may still arrive: its post is retried for four seconds, under an id made
 earlier.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from chatstore.models.users import User
 
 
@@ -11,3 +13,9 @@ def lock_account(account: User) -> User:
     Rows that only refer to it, such as audit entries, can still be added by others.
     """
     return User.objects.select_for_update(no_key=True).get(pk=account.pk)
+
+
+def lock_accounts(ids: Collection[int]) -> dict[int, User]:
+    """Return accounts as they are now, by id, locked in the same way, always in one order, against deadlocks."""
+    locked = User.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+    return {account.pk: account for account in locked}

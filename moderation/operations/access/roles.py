@@ -35,7 +35,7 @@ from chatstore.operations.rights import (
     scope_for,
 )
 from moderation.models import Invitation
-from moderation.operations.access.account_lock import lock_account
+from moderation.operations.access.account_lock import lock_account, lock_accounts
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions, end_sessions_without_factor
 from moderation.operations.access.visibility import Actor
@@ -108,10 +108,14 @@ def take_role(grant_id: int, *, actor: User) -> RoleGrant:
     """Take a role. Idempotent. Raises `Forbidden`, `NotFound`, and `BadInput` for one's own role of administrator."""
     require(actor, GIVE_ROLES)
     with transaction.atomic():
-        row = _visible(actor, GIVE_ROLES).select_for_update(of=("self",)).filter(pk=grant_id).first()
-        if row is None:
+        grants = _visible(actor, GIVE_ROLES).filter(pk=grant_id)
+        owner = grants.values_list("account", flat=True).first()
+        if owner is None:
             raise NotFound(_("There is no role %(id)s.", id=str(grant_id)))
-        _check_may_give(row.grant, row.channel, actor)
+        # Their roles as they are now: of two people who take each other's at the same time, one succeeds.
+        present_actor = lock_accounts({owner, actor.pk})[actor.pk]
+        row = grants.select_for_update(of=("self",)).get()
+        _check_may_give(row.grant, row.channel, present_actor)
         if row.account_id == actor.pk and row.role == Role.ADMIN:
             raise BadInput(_("You cannot take your own role as administrator. Ask another administrator."))
         if row.taken_at is None:

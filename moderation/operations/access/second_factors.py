@@ -26,7 +26,11 @@ from chatstore.models.users import User
 from chatstore.operations.rights import grants_of, require
 from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.sessions import end_all_sessions, end_other_sessions
+from moderation.operations.access.sessions import (
+    end_all_sessions,
+    end_other_sessions,
+    end_sessions_without_factor,
+)
 
 CHANGE_ACCOUNTS = "auth.change_user"
 """Change staff accounts: their names, and whether they are active."""
@@ -82,10 +86,13 @@ def text_of_secret(secret: str) -> str:
 
 
 @transaction.atomic
-def add_second_factor(account: User, secret: str, *, code: str, address: str | None) -> list[str]:
+def add_second_factor(
+    account: User, secret: str, *, code: str, address: str | None, current_key: str | None
+) -> list[str]:
     """Store an authenticator app that shows the right code; return the recovery codes.
 
-    Raises `BadInput` if the code is wrong, or if the account has a second factor already.
+    Other sessions than the current one end that a password alone opened. Raises `BadInput` if the code is wrong, or if
+    the account has a second factor already.
     """
     lock_account(account)
     if has_second_factor(account):
@@ -98,6 +105,8 @@ def add_second_factor(account: User, secret: str, *, code: str, address: str | N
     # The code that was just used is not valid again.
     TOTPDevice.objects.create(user=account, name=_DEVICE_NAME, key=secret, drift=totp.drift, last_t=totp.t())
     record_action("second_factor_added", actor=account, details={"address": address})
+    if ended := end_sessions_without_factor(account, current_key=current_key):
+        record_action("sessions_ended", actor=account, details={"sessions": ended})
     return _replace_recovery_codes(account)
 
 

@@ -68,10 +68,14 @@ def end_all_sessions(accounts: Iterable[int]) -> None:
     StaffSession.objects.filter(account__in=list(accounts)).delete()
 
 
-def end_sessions_without_factor(account: User) -> None:
-    """End the sessions that have not passed a second factor, because a new role of the account enforces one."""
-    ended = [row.pk for row in _rows_of(account) if row.get_decoded().get(SECOND_FACTOR) is not True]
-    StaffSession.objects.filter(pk__in=ended).delete()
+def end_sessions_without_factor(account: User, *, current_key: str | None = None) -> int:
+    """End the sessions that have not passed a second factor, but for the current one; return their number.
+
+    Because a new role of the account enforces one, or because it has one from now on.
+    """
+    without = [row.pk for row in _rows_of(account) if row.get_decoded().get(SECOND_FACTOR) is not True]
+    ended, _counts = StaffSession.objects.filter(pk__in=without).exclude(session_key=current_key).delete()
+    return ended
 
 
 def delete_expired_sessions() -> int:

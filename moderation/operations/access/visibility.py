@@ -5,12 +5,13 @@ does not include there raises `Forbidden`. `chatstore.operations.rights` answers
 
 A purge belongs to the guilds and channels that its filter names, and to those in which it matched: it is visible to
 accounts that may see every one of them, because its filter, its words and its reason were written for all of them. A
-purge of all channels names none; before it is scanned it is its author's. Kept channels, and places of its moderator's
+purge of all channels names none; before it is scanned it is its author's, and afterwards too while they may see
+wherever their roles applied then. Kept channels, and places of its moderator's
 roles, are left out of what an account is shown that cannot see them (`visible_part`). Of a purge that an account cannot
 see it is still shown what happened in its own channels: how many messages were deleted, when, and by whom.
 
-Its guilds are those of its channels when it was scanned. A channel may be in another one since, so what deletes or
-restores messages checks the channels as they are now, too (`require_over_matches`).
+Its guilds are those of its channels when it was scanned. A channel may be in another one since, so what deletes,
+restores or erases messages checks the channels as they are now, too (`require_over_matches`).
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def _is_within(scope: Scope, user: Actor) -> Q:
     if scope.is_nothing:
         return Q(pk__in=())
     found = Q(guild_ids=None, moderator_id=user.pk, confirmed_at=None) & ~Q(state=PurgeState.READY)
-    found |= _is_in_guilds(scope, "guild_ids")
+    found |= _is_in_guilds(scope, "guild_ids") | _is_of_own_roles(scope, user)
     if scope.channels:
         is_listed = Func(
             F("pk"),
@@ -183,3 +184,19 @@ def _is_within(scope: Scope, user: Actor) -> Q:
         number = here.annotate(one=Value(1)).values("one").annotate(number=Count("pk")).values("number")
         found |= Q(channel_ids__len=Subquery(number))
     return found
+
+
+def _is_of_own_roles(scope: Scope, user: Actor) -> Q:
+    """Return the condition for a user's own purges of wherever their roles applied, if all of those are in the scope.
+
+    For purges of more channels than are stored with them, by a user with roles in single channels besides guilds.
+    """
+    where: dict[str, object] = {
+        f"selection__within__{kind}__contained_by": [str(i) for i in sorted(ids)]
+        for kind, ids in (("guilds", scope.guilds), ("channels", scope.channels))
+        if kind == "channels" or not scope.every_guild
+    }
+    for name in ("every_guild", "direct"):
+        if not getattr(scope, name):
+            where[f"selection__within__{name}"] = False
+    return Q(moderator_id=user.pk, **where)

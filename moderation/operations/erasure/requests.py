@@ -26,7 +26,16 @@ from moderation.models import Erasure, Purge, Undo
 from moderation.models.limits import REQUEST_LIFETIME
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import Actor, may_over, name_of, purge_for, require, visible_purges
+from moderation.operations.access.visibility import (
+    Actor,
+    may_over,
+    may_over_matches,
+    name_of,
+    purge_for,
+    require,
+    require_over_matches,
+    visible_purges,
+)
 from moderation.operations.holds import block_new_holds, hold_over_purge
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
@@ -47,6 +56,7 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
     also_kept = _count_also_kept(purge_for(moderator, purge_id, ERASE))
     with brief_transaction():
         purge = lock_purge(purge_id)
+        require_over_matches(moderator, ERASE, purge)
         check_erasable(purge)
         if open_request(purge) is not None:
             raise BadInput(_("Erasure has already been requested. It is waiting for approval."))
@@ -75,8 +85,10 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
         if erasure.decision == ErasureDecision.APPROVED:
             return erasure
         _check_open(purge, erasure)
+        require_over_matches(moderator, ERASE, purge)
         requester = erasure.requested_by
-        if not requester.is_active or not may_over(requester, ERASE, purge):
+        is_allowed = may_over(requester, ERASE, purge) and may_over_matches(requester, ERASE, purge)
+        if not requester.is_active or not is_allowed:
             # Otherwise one person alone would have decided.
             raise BadInput(_("%(name)s may not erase these copies any more.", name=name_of(requester)))
         check_erasable(purge)

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.errors import NotFound
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, GuildMember
@@ -33,7 +34,7 @@ CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
 GUILDS_SHOWN = 20
 
-FIRST_PLAUSIBLE_MS = EPOCH_MS + 86_400_000
+FIRST_PLAUSIBLE_MS = EPOCH_MS + DAY_MS
 """Smaller ids were assigned by another system and are not snowflakes of the first day of 2015."""
 
 BUCKETS_PER_CHECK = 1_000

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import AUTHOR_ID, Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.snowflakes import first_id_at, unix_ms
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
@@ -20,9 +21,6 @@ from chatstore.store.author_posts import read_author_posts
 from chatstore.store.authors import author_buckets
 from moderation.operations.access.visibility import Actor, require, visible_channels
 from moderation.operations.lookup.author_places import first_places
-
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 
 NEWEST_SHOWN = 5
 

@@ -21,7 +21,7 @@ from chatstore.store.authors import author_buckets
 from chatstore.store.locating import Located
 from moderation.domain.links import find_message_link
 from moderation.operations.access.visibility import Actor, require, visible_channels
-from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, first_places
+from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, AuthorPlaces, first_places_of_each
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
 
@@ -113,14 +113,15 @@ def _find_names(user: Actor, query_text: str) -> SearchResult:
 
 
 def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:
+    now, indexes = timezone.now(), [author_buckets(person.pk) for person in people]
+    places = first_places_of_each(indexes, visible_channels(user), limit=ENTRIES_AT_ONCE)
     return [
-        FoundUser(person, account_made_at(person.pk, now=timezone.now()), _recent_channels(user, person.pk))
-        for person in people
+        FoundUser(person, account_made_at(person.pk, now=now), _recent_channels(found))
+        for person, found in zip(people, places, strict=True)
     ]
 
 
-def _recent_channels(user: Actor, author_id: int) -> list[RecentChannel]:
-    places = first_places(author_buckets(author_id), visible_channels(user), limit=ENTRIES_AT_ONCE)
+def _recent_channels(places: AuthorPlaces) -> list[RecentChannel]:
     newest: dict[int, int] = {}
     for bucket, channel_id in places.entries:
         newest.setdefault(channel_id, bucket)

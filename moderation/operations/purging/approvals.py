@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from chatstore.domain.errors import BadInput
@@ -41,6 +40,7 @@ from moderation.operations.purging.lifecycle import lock_preview, queue_purge
 from moderation.operations.purging.limits import approval_needed
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, bump_version, lock_purge
+from moderation.operations.steps.one_by_one import act_one_by_one
 
 APPROVE = "moderation.approve_purge"
 
@@ -51,7 +51,7 @@ MAX_REQUESTS = 50
 """Requests that pages list, and that are notified."""
 
 APPROVAL_REQUEST = "approval request"
-"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>"."""
+"""Kind of the finding about an open request, by which it is notified. Subject: "<purge>:<approval>"."""
 
 
 def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> PurgeApproval:
@@ -67,7 +67,7 @@ def request_approval(purge_id: int, *, moderator: User, reason: str, manifest_ha
             raise BadInput(_("Approval has already been requested."))
         if purge.confirmed_at is not None or approval_needed(purge, moderator) is None:
             raise BadInput(_("This purge is within your limits. You can confirm it yourself."))
-        _expire(purge.approvals.undecided().select_for_update(of=("self",)))
+        _expire(purge.approvals.undecided())
         approval = PurgeApproval(purge=purge, requested_by=moderator, reason=reason, manifest_hash=manifest_hash)
         save_with_next_id(approval)
         details = {"reason": reason, "manifest": purge.manifest, "manifest_hash": manifest_hash.hex()}
@@ -176,7 +176,9 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
 def check_approvals(_now: dt.datetime) -> None:
     """Open a finding for each open request, so that it is notified as raids are; close those that were decided."""
     waiting = PurgeApproval.objects.open().select_related("requested_by", "purge").order_by("requested_at")
-    sync_findings(APPROVAL_REQUEST, {str(one.purge_id): _describe_request(one) for one in waiting[:MAX_REQUESTS]})
+    # By request: one that was withdrawn and made again between two checks is notified again.
+    found = {f"{one.purge_id}:{one.pk}": _describe_request(one) for one in waiting[:MAX_REQUESTS]}
+    sync_findings(APPROVAL_REQUEST, found)
 
 
 def _describe_request(approval: PurgeApproval) -> Problem:
@@ -192,22 +194,26 @@ def _describe_request(approval: PurgeApproval) -> Problem:
 def expire_approvals() -> int:
     """End the requests that were not decided within a day; return their number."""
     before = postgres_now() - REQUEST_LIFETIME
-    with transaction.atomic():
-        old = PurgeApproval.objects.undecided().filter(requested_at__lte=before).order_by("requested_at")
-        ended = _expire(old.select_for_update(skip_locked=True, of=("self",)))
-    if ended:
-        # For open pages. Not in the transaction: others lock the purge first, and then its request.
-        Purge.objects.filter(pk__in=[approval.purge_id for approval in ended]).update()
-    return len(ended)
+    old = PurgeApproval.objects.undecided().filter(requested_at__lte=before)
+
+    def expire(purge_id: int) -> bool:
+        # The purge first, as others lock it; one that is locked is left to the next poll.
+        locked = Purge.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=purge_id).first()
+        return locked is not None and _expire(old.filter(purge_id=purge_id))
+
+    purges = list(old.order_by("requested_at").values_list("purge_id", flat=True)[:MAX_ENDED_AT_ONCE])
+    return act_one_by_one(purges, expire, name="end the request for approval of purge")
 
 
-def _expire(requests: QuerySet[PurgeApproval]) -> list[PurgeApproval]:
-    ended = list(requests.select_related("purge")[:MAX_ENDED_AT_ONCE])
-    expired = PurgeApproval.objects.filter(pk__in=[approval.pk for approval in ended])
-    expired.update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
-    for approval in ended:
-        _record("approval_expired", approval, actor=None)
-    return ended
+def _expire(undecided: QuerySet[PurgeApproval]) -> bool:
+    """End the undecided request of a purge, whose row is locked, if it has one; return whether it had."""
+    approval = undecided.select_related("purge").first()
+    if approval is None:
+        return False
+    PurgeApproval.objects.filter(pk=approval.pk).update(decision=ApprovalDecision.EXPIRED, decided_at=ClockTimestamp())
+    _record("approval_expired", approval, actor=None)
+    bump_version(approval.purge_id)
+    return True
 
 
 def _request(purge: Purge, approval_id: int) -> PurgeApproval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -29,6 +29,7 @@ from moderation.operations.selection.scope import (
     scope_of_moderator,
 )
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
+from moderation.operations.steps.one_by_one import act_one_by_one
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
@@ -144,10 +145,15 @@ def expire_previews() -> int:
     before = ClockTimestamp() - PREVIEW_LIFE
     is_old = Q(state=PurgeState.READY, ready_at__lt=before) | Q(state=PurgeState.SCANNING, created_at__lt=before)
     old = Purge.objects.filter(is_old, ~Exists(awaiting))
-    with transaction.atomic():
-        expired = list(old.select_for_update(skip_locked=True).order_by("id")[:MAX_EXPIRED_AT_ONCE])
-        _expire(expired)
-    return len(expired)
+
+    def expire(purge_id: int) -> bool:
+        purge = old.select_for_update(skip_locked=True).filter(pk=purge_id).first()
+        if purge is not None:
+            _expire(purge)
+        return purge is not None
+
+    found = list(old.order_by("id").values_list("id", flat=True)[:MAX_EXPIRED_AT_ONCE])
+    return act_one_by_one(found, expire, name="expire preview")
 
 
 def expire_scan(purge_id: int, *, cause: Text) -> None:
@@ -155,14 +161,12 @@ def expire_scan(purge_id: int, *, cause: Text) -> None:
     with brief_transaction():
         purge = lock_purge(purge_id)
         if purge.state == PurgeState.SCANNING:
-            _expire([purge], cause=as_json(cause))
+            _expire(purge, cause=as_json(cause))
 
 
-def _expire(purges: Sequence[Purge], **details: object) -> None:
-    ids = [purge.pk for purge in purges]
-    Purge.objects.filter(pk__in=ids).update(
+def _expire(purge: Purge, **details: object) -> None:
+    Purge.objects.filter(pk=purge.pk).update(
         state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""
     )
-    ScanPart.objects.filter(purge_id__in=ids).delete()
-    for purge in purges:
-        record_action("preview_expired", actor=None, purge=purge, details=details)
+    ScanPart.objects.filter(purge_id=purge.pk).delete()
+    record_action("preview_expired", actor=None, purge=purge, details=details)

@@ -23,6 +23,7 @@ from typing import Any
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import MESSAGE_ID
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -38,7 +39,7 @@ from moderation.operations.access.audit import save_with_next_id
 from moderation.store.pace import Pace
 from moderation.store.restores import write_rows
 
-REWRITE_AFTER_MS = 70 * 60 * 1_000
+REWRITE_AFTER_MS = 70 * MINUTE_MS
 """Delay after the newest matched id. By then all ids are over an hour old, and no client's retries can still arrive."""
 
 ROWS_PER_CHECK = 500

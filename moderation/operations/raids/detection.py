@@ -7,12 +7,14 @@ posts in one of the last minutes are looked at: first their usual rate, then, if
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Mapping
 
 from django.db.models import BigIntegerField, Case, Exists, OuterRef, QuerySet, When
 from django.db.models.functions import Cast
 
-from chatstore.domain.errors import NotFound
+from chatstore.domain.errors import NotFound, StoreUnavailable, TooManyTombstones
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import first_id_at, ms_of, unix_ms
 from chatstore.domain.texts import Duration, ngettext_lazy
@@ -23,13 +25,15 @@ from chatstore.models.users import User
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
 from chatstore.store.activity import busy_channels
-from moderation.domain.raids import MINUTE_MS, Assessment, Limits
+from moderation.domain.raids import Assessment, Limits
 from moderation.models import RaidSettings
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
 from moderation.operations.steps.claiming import brief_transaction
 from moderation.store.dismissed_raids import is_dismissed, record_dismissal
+
+logger = logging.getLogger(__name__)
 
 RAID = "raid"
 """Subject: "<channel>"."""
@@ -44,26 +48,38 @@ MAX_MARKED = 100
 
 
 def check_raids(now: dt.datetime) -> None:
-    """Open findings for channels that seem to be raided; close those of raids that are over or were purged."""
+    """Open findings for channels that seem to be raided; close those of raids that are over or were purged.
+
+    The finding of a channel that cannot be read stays as it is, and the other channels are checked.
+    """
     reported = {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
     busy = busy_channels(_least_rate())
     channels = Channel.objects.select_related("guild").in_bulk(busy.keys() | reported.keys())
     settings = settings_of({channel.guild_id for channel in channels.values()})
     now_ms = unix_ms(now)
     found: dict[str, Problem] = {}
+    unchecked: list[str] = []
     for channel_id, channel in channels.items():
-        own = settings[channel.guild_id]
+        own, known = settings[channel.guild_id], reported.get(channel_id)
         if not own.is_enabled:
             continue
-        if channel_id not in reported and not _is_unusual(channel_id, busy[channel_id], own.limits, now_ms=now_ms):
+        try:
+            if known is None and not _is_unusual(channel_id, busy[channel_id], own.limits, now_ms=now_ms):
+                continue
+            if is_dismissed(channel_id):
+                continue
+            assessment = _assess(channel_id, own.limits, now_ms=now_ms)
+        except (StoreUnavailable, TooManyTombstones) as error:
+            logger.warning("could not check channel %s for a raid: %s", channel_id, error)
+            unchecked.append(str(channel_id))
             continue
-        if is_dismissed(channel_id):
-            continue
-        first_id = first_id_at(now_ms - LOOK_BACK_MS)
-        assessment = assess_channel(channel_id, own.limits, first_id=first_id, now_ms=now_ms).assessment
         if assessment.is_raid:
-            found[str(channel_id)] = _describe_raid(channel, assessment, known=reported.get(channel_id))
-    sync_findings(RAID, found)
+            found[str(channel_id)] = _describe_raid(channel, assessment, known=known)
+    sync_findings(RAID, found, unchecked=unchecked)
+
+
+def _assess(channel_id: int, limits: Limits, *, now_ms: int) -> Assessment:
+    return assess_channel(channel_id, limits, first_id=first_id_at(now_ms - LOOK_BACK_MS), now_ms=now_ms).assessment
 
 
 def _least_rate() -> int:

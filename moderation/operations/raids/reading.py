@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import BUCKET_MS, bucket_at
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import HOUR_MS, MINUTE_MS
 from chatstore.models import ChatUser
 from chatstore.operations.gateway.timeline import count_buckets
 from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
 from moderation.domain.first_seen import FirstSeen
-from moderation.domain.raids import HOUR_MS, MINUTE_MS, Assessment, Limits, assess_messages
+from moderation.domain.raids import Assessment, Limits, assess_messages
 from moderation.models import RaidSettings
 from moderation.operations.steps.first_seen import FirstSeenReader
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.operations.members import join_times
 from moderation.domain.filters import All, Author, Before, Since
-from moderation.domain.raids import MINUTE_MS, Assessment, Limits
+from moderation.domain.raids import Assessment, Limits
 from moderation.domain.selection import Selection
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.detection import LOOK_BACK_MS, open_raid

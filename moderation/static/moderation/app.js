@@ -27,18 +27,19 @@ async function copyLink(link) {
   }
 }
 
-async function copyId(id) {
+async function copyText(text, message) {
   try {
-    await navigator.clipboard.writeText(id);
-    showToast(toast?.dataset.copiedId);
+    await navigator.clipboard.writeText(text);
+    showToast(message);
   } catch {
-    showToast(id); // Without a secure context there is no clipboard.
+    showToast(text); // Without a secure context there is no clipboard.
   }
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-copy-id]");
-  if (button) copyId(button.dataset.copyId);
+  const button = event.target.closest("button[data-copy-id], button[data-copy-link]");
+  if (button?.dataset.copyId) copyText(button.dataset.copyId, toast?.dataset.copiedId);
+  if (button?.dataset.copyLink) copyText(button.dataset.copyLink, toast?.dataset.copied);
   const link = event.target.closest("a[data-copy]");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from chatstore.domain.roles import Role
 from chatstore.models import Channel, Finding
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.models import PurgeApproval
 from moderation.operations.purging.approvals import (
@@ -20,6 +21,7 @@ from moderation.operations.purging.approvals import (
     check_approvals,
     open_approvals,
     reject_approval,
+    withdraw_approval,
 )
 from moderation.views.findings import list_findings
 from tests.conftest import make_user
@@ -81,7 +83,7 @@ def test_the_statement_uses_indexes(lena: User, asked: PurgeApproval) -> None:
 
 
 def test_an_open_request_is_notified_as_raids_are(lena: User, asked: PurgeApproval) -> None:
-    found = Finding.objects.open().filter(kind=APPROVAL_REQUEST, subject=str(asked.purge_id))
+    found = Finding.objects.open().filter(kind=APPROVAL_REQUEST, subject=f"{asked.purge_id}:{asked.pk}")
     check_approvals(timezone.now())
     assert "requests approval to delete 20 messages" in found.get().summary
     lines, _others = list_findings(make_user("ada", group="admins"), limit=1_000)
@@ -89,3 +91,16 @@ def test_an_open_request_is_notified_as_raids_are(lena: User, asked: PurgeApprov
     approve_purge(asked.purge_id, asked.pk, approver=lena)
     check_approvals(timezone.now())
     assert not found.exists()
+
+
+def test_one_that_is_made_again_between_two_checks_is_notified_again(mona: User, asked: PurgeApproval) -> None:
+    check_approvals(timezone.now())
+    Finding.objects.filter(kind=APPROVAL_REQUEST).update(notified_at=ClockTimestamp(), mailed_at=ClockTimestamp())
+    withdraw_approval(asked.purge_id, asked.pk, moderator=mona)
+    again = request(mona, asked.purge)
+    check_approvals(timezone.now())
+    found = Finding.objects.filter(kind=APPROVAL_REQUEST, subject__startswith=f"{asked.purge_id}:").order_by("id")
+    assert [(one.closed_at is None, one.details["approval"], one.notified_at is None) for one in found] == [
+        (False, str(asked.pk), False),
+        (True, str(again.pk), True),
+    ]

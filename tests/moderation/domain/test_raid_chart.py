@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moderation.presentation.raid_chart import HEIGHT, MAX_BARS, MINUTE_MS, draw_minutes
+from chatstore.domain.milliseconds import MINUTE_MS
+from moderation.presentation.raid_chart import HEIGHT, MAX_BARS, draw_minutes
 
 pytestmark = pytest.mark.unit
 

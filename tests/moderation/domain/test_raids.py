@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, YEAR_MS
 from chatstore.domain.snowflakes import make_snowflake, unix_ms
 from moderation.domain.first_seen import FirstSeen
-from moderation.domain.raids import DAY_MS, HOUR_MS, YEAR_MS, Assessment, Limits, Sign, assess_messages
+from moderation.domain.raids import Assessment, Limits, Sign, assess_messages
 
 pytestmark = pytest.mark.unit
 

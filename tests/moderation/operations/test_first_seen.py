@@ -13,6 +13,7 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.milliseconds import HOUR_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.gateway import withdraw_message
 from chatstore.models import Channel, Guild
@@ -30,7 +31,6 @@ from moderation.operations.steps.first_seen import FirstSeenReader
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import ids_of, make_channel, now_ms, preview, purge_now, run_to_end, write
 
-HOUR_MS = 3_600_000
 DAY_HOURS = 24
 
 START_MS = ms_of(bucket_ids(bucket_at(now_ms()) - 6)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
@@ -266,3 +267,28 @@ def test_a_held_step_accounts_for_no_message(mona: User) -> None:
     assert list(purge.steps.values_list("state", flat=True)) == [StepState.HELD]
     with pytest.raises(BadInput, match="did not delete any"):
         request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+
+
+def test_a_form_that_is_sent_twice_at_once_places_one_hold(mona: User, lena: User) -> None:
+    channel = make_channel()
+    barrier = threading.Barrier(2)
+
+    def place(_number: int) -> int:
+        try:
+            barrier.wait(timeout=60)
+            return hold(mona, author=VICTOR, channel=channel.pk).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(place, range(2))
+    assert first == second
+    placed = AuditEntry.objects.filter(action="hold_placed", channel_id=channel.pk)
+    assert placed.count() == 1
+    # Of another person, for another reason, on another channel, and after the first was lifted: each is lifted alone.
+    wanted = HoldRequest(str(VICTOR), str(channel.pk))
+    others = [hold(lena, author=VICTOR, channel=channel.pk), place_hold(wanted, reason="case 72", actor=mona)]
+    lift_hold(first, actor=lena, reason="closed")
+    again = hold(mona, author=VICTOR, channel=channel.pk)
+    assert len({first, again.pk, *(one.pk for one in others)}) == 4
+    assert placed.count() == 4

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.roles import Grant, Role
 from chatstore.domain.runs import Severity
@@ -130,6 +132,21 @@ def test_channels_elsewhere_hide_no_channel_that_a_found_user_posted_in(here: Ch
         write(channel_in("Crabs"), old_ids(1), author=author)
     (found,) = search_anything(gina, str(author)).users
     assert [recent.channel for recent in found.recent_channels] == [here]
+
+
+def test_the_channels_of_all_found_users_are_looked_up_by_one_statement(here: Channel, gina: User) -> None:
+    name, other = f"zoe {secrets.token_hex(6)}", channel_in("Crabs")
+    people = [ChatUser.objects.create(pk=secrets.randbits(40) + 2**43, name=f"{name} {n}") for n in range(3)]
+    own = [channel_in("Gophers"), here, here]
+    give(gina, Role.MODERATOR, guild_id=own[0].guild_id)
+    for person, channel in zip(people, own, strict=True):
+        write(channel, old_ids(1), author=person.pk)
+        write(other, old_ids(1), author=person.pk)
+    with CaptureQueriesContext(connection) as captured:
+        found = search_anything(gina, name).users
+    recent = {one.user.pk: [place.channel for place in one.recent_channels] for one in found}
+    assert recent == {person.pk: [channel] for person, channel in zip(people, own, strict=True)}
+    assert len([query for query in captured if str(other.pk) in query["sql"]]) == 1
 
 
 def test_posts_elsewhere_hide_no_newest_message_of_a_user(

@@ -1,4 +1,4 @@
-"""A channel that is in another guild than when a purge matched there: who may delete and restore its messages."""
+"""A channel in another guild than when a purge matched there: who may delete, restore and erase its messages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.domain.states import PurgeState
+from moderation.domain.states import ErasureDecision, PurgeState
 from moderation.models import Purge
+from moderation.operations.erasure.requests import approve_erasure, reject_erasure, request_erasure
 from moderation.operations.purging.approvals import approve_purge
 from moderation.operations.purging.controls import cancel_purge, pause_purge, resume_purge
 from moderation.operations.undo.requests import UndoPart, offer_undo, request_undo
@@ -107,3 +108,23 @@ def test_the_messages_of_the_other_channels_alone_are_restored(
     assert offer_undo(purge.pk, moderator=mona, part=part).count == 20
     request_undo(purge.pk, moderator=mona, part=part, reason="Appeal accepted")
     assert run_to_end(purge).state == PurgeState.PARTLY_UNDONE
+
+
+def test_its_copies_are_erased_by_two_people_who_may_erase_in_both_guilds(
+    mona: User, channel: Channel, neighbour: Channel
+) -> None:
+    purge = run_to_end(confirm(mona, preview_guild(mona, channel)))
+    lena, lea = member("lena", Role.LEAD, channel), member("lea", Role.LEAD, channel)
+    asked = request_erasure(purge.pk, moderator=lea, reason="Request 71")
+    guild = move(neighbour)
+    with pytest.raises(Forbidden):
+        approve_erasure(purge.pk, asked.pk, moderator=lena)
+    give(lena, Role.LEAD, guild_id=guild.pk)
+    with pytest.raises(BadInput, match="may not erase these copies"):
+        approve_erasure(purge.pk, asked.pk, moderator=lena)
+    reject_erasure(purge.pk, asked.pk, moderator=lena)
+    with pytest.raises(Forbidden):
+        request_erasure(purge.pk, moderator=lea, reason="Request 71")
+    give(lea, Role.LEAD, guild_id=guild.pk)
+    again = request_erasure(purge.pk, moderator=lea, reason="Request 71")
+    assert approve_erasure(purge.pk, again.pk, moderator=lena).decision == ErasureDecision.APPROVED

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store import cassandra
 from chatstore.store.activity import busy_channels
 from moderation.domain.first_seen import FirstSeen
-from moderation.domain.raids import DAY_MS, MINUTE_MS, Sign
+from moderation.domain.raids import Sign
 from moderation.models import AuditEntry, RaidSettings
 from moderation.operations.raids import reading
 from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
@@ -94,6 +98,36 @@ def test_a_dismissed_raid_is_not_reported_again(mona: User) -> None:
     dismiss_raid(raid.channel.pk, actor=mona)
     assert reported(raid) is None
     assert AuditEntry.objects.filter(action="raid_dismissed", channel_id=raid.channel.pk, actor=mona).exists()
+
+
+def make_unreadable(raid: Raid, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the driver's error for statements about its channel, as for one whose replica is down."""
+    send = cassandra.submit
+
+    def submit(cql: str, params: tuple[object, ...] = (), **options: Any) -> cassandra.Pending:
+        if raid.channel.pk in params:
+            raise StoreUnavailable("A Cassandra replica did not answer in time.")
+        return send(cql, params, **options)
+
+    monkeypatch.setattr(cassandra, "submit", submit)
+
+
+def test_a_channel_that_cannot_be_read_keeps_its_finding_and_others_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raids = write_noticed_raid(), write_noticed_raid()
+    # Either of them may be checked first.
+    for unreadable, other in (raids, raids[::-1]):
+        Finding.objects.filter(kind=RAID).delete()
+        with monkeypatch.context() as patched:
+            make_unreadable(unreadable, patched)
+            assert reported(other) is not None
+            assert reported(unreadable) is None
+        finding = reported(unreadable)
+        assert finding is not None
+        with monkeypatch.context() as patched:
+            make_unreadable(unreadable, patched)
+            assert reported(unreadable) == finding
 
 
 def test_a_guild_can_switch_the_detection_off(mona: User) -> None:
