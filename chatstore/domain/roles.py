@@ -200,6 +200,16 @@ def rights_of(grants: Iterable[Grant]) -> frozenset[str]:
     return frozenset().union(*(grant.rights for grant in grants))
 
 
+def rights_everywhere(grants: Collection[Grant]) -> frozenset[str]:
+    """Return the rights that some grants of one account give in every channel: those for which `scope_of` says so."""
+    opens_direct = any(grant.role is Role.DIRECT for grant in grants)
+    return rights_of(
+        grant
+        for grant in grants
+        if grant.is_installation_wide and (grant.role is Role.ADMIN or (opens_direct and grant.role is not Role.DIRECT))
+    )
+
+
 def may_give(grants: Collection[Grant], given: Grant, *, guild_id: int | None) -> bool:
     """Return whether an account with some grants may give another one: it must have each of its rights there.
 

@@ -13,4 +13,4 @@ register = template.Library()
 def offers_admin(context: template.Context) -> bool:
     """Return whether the menu has an entry for the admin. Error pages may have no request."""
     request = context.get("request")
-    return request is not None and may_open_admin(request)
+    return request is not None and may_open_admin(request.user)

@@ -10,6 +10,7 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -154,7 +155,7 @@ def password(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, own)
         end_other_sessions(own, current_key=request.session.session_key)
     note_confirmation(request)
-    return redirect("account")
+    return redirect(f"{reverse('account')}?saved=1")
 
 
 admin_password = RedirectView.as_view(pattern_name="password")

@@ -40,7 +40,7 @@ def limits(request: HttpRequest) -> HttpResponse:
         set_limits(place.role, place.guild_id, wanted, actor=actor)
     except BadInput as error:
         return _show(request, typed, error_message=error.text)
-    return redirect("limits")
+    return redirect(f"{request.path}?saved=1")
 
 
 def _stored(request: HttpRequest) -> dict[str, str]:

@@ -168,7 +168,7 @@ def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
         set_schedule(name, _read_schedule(request.POST), is_enabled="is_enabled" in request.POST, actor=actor)
     except BadInput:
         return _show_job(request, view, request.POST, status=400)
-    return redirect("job", name)
+    return redirect(f"{request.path}?saved=1")
 
 
 def _show_job(request: HttpRequest, view: console.JobView, typed: QueryDict, *, status: int = 200) -> HttpResponse:

@@ -22,7 +22,7 @@ from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access.reads import record_purge_read
-from moderation.operations.access.visibility import ADD_PURGE, may_over, purge_for
+from moderation.operations.access.visibility import ADD_PURGE, may_over, purge_for, visible_channels
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.import_guard import imports_of
@@ -93,6 +93,9 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "author": ChatUser.objects.filter(pk=author_id).first() if author_id is not None else None,
         "author_id": author_id,
         "channel_id": channel_id,
+        "only_channel": visible_channels(request.user).filter(pk=channel_id).first()
+        if channel_id is not None
+        else None,
         "import_id": import_id,
         "restored": restored,
         "is_first": "after" not in request.GET,

@@ -1,13 +1,20 @@
-"""Pages that the menu and the search box offer: those that the viewer may open."""
+"""Pages that the menu and the search box offer: those that the viewer may open. The admin's index is one of them."""
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.http import HttpRequest
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from functools import cache
 
-from chatstore.operations.rights import READ_HEALTH, VIEW_ROLES
+from django.contrib import admin
+from django.contrib.auth import get_permission_codename
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_safe
+
+from chatstore.domain.errors import Forbidden
+from chatstore.domain.roles import rights_everywhere
+from chatstore.operations.rights import READ_HEALTH, VIEW_ROLES, grants_of
 
 ADMIN = "admin:index"
 
@@ -39,10 +46,29 @@ def pages_titled(request: HttpRequest, text: str) -> list[tuple[str, Promise]]:
         for name, title, permission in PAGES
         if part
         and part in str(title).casefold()
-        and (may_open_admin(request) if name == ADMIN else not permission or user.has_perm(permission))
+        and (may_open_admin(user) if name == ADMIN else not permission or user.has_perm(permission))
     ]
 
 
-def may_open_admin(request: HttpRequest) -> bool:
-    """Return whether the admin has a list for the viewer. Most of its lists need a right in all channels."""
-    return any(model.has_view_permission(request) for model in admin.site._registry.values())
+def may_open_admin(user: AbstractUser | AnonymousUser) -> bool:
+    """Return whether the admin has a list for the viewer. Each of its lists has rows of all channels."""
+    return not rights_everywhere(grants_of(user)).isdisjoint(_rights_of_lists())
+
+
+@cache
+def _rights_of_lists() -> frozenset[str]:
+    """Return the rights with which a list of the admin is shown: to view its rows, or to change them."""
+    return frozenset(
+        f"{model._meta.app_label}.{get_permission_codename(action, model._meta)}"
+        for model in admin.site._registry
+        for action in ("view", "change")
+    )
+
+
+# The permission is that of any list.
+@require_safe
+def admin_index(request: HttpRequest) -> HttpResponseBase:
+    """Show the admin's index. Raises `Forbidden` for viewers to whom it would list nothing."""
+    if not may_open_admin(request.user):
+        raise Forbidden(gettext("The admin has no list for your role. Ask an administrator."))
+    return admin.site.admin_view(admin.site.index)(request)

@@ -41,7 +41,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept)
     if request.method == "POST" and form.is_valid():
         form.save()
-        return redirect("preferences")
+        return redirect(f"{request.path}?saved=1")
     status = 400 if request.method == "POST" else 200
     return render(request, "moderation/account/preferences.html", {"form": form}, status=status)
 

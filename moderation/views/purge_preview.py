@@ -34,18 +34,18 @@ BUCKETS_SHOWN = 200
 
 _PLAN = {
     DeleteStrategy.DROP: ngettext_lazy(
-        "%(shown)s period is deleted as a whole.",
-        "%(shown)s periods are deleted as a whole.",
+        "All messages of %(shown)s ten-day period are deleted, right away.",
+        "All messages of %(shown)s ten-day periods are deleted, right away.",
         "count",
     ),
     DeleteStrategy.RANGES: ngettext_lazy(
-        "Messages in %(shown)s period are deleted in ranges.",
-        "Messages in %(shown)s periods are deleted in ranges.",
+        "Messages from %(shown)s ten-day period are deleted together, right away.",
+        "Messages from %(shown)s ten-day periods are deleted together, right away.",
         "count",
     ),
     DeleteStrategy.REWRITE: ngettext_lazy(
-        "%(shown)s period is rewritten with the messages to keep.",
-        "%(shown)s periods are rewritten with the messages to keep.",
+        "%(shown)s ten-day period is rewritten with the messages to keep.",
+        "%(shown)s ten-day periods are rewritten with the messages to keep.",
         "count",
     ),
     DeleteStrategy.ROWS: ngettext_lazy(

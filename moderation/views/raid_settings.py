@@ -76,7 +76,6 @@ def raid_settings(request: HttpRequest, guild_id: int) -> HttpResponse:
         "guild": guild,
         "form": form,
         "error_message": error_message,
-        "was_saved": request.method != "POST" and "saved" in request.GET,
         "may_view_audit": request.user.has_perm(VIEW_AUDIT),
     }
     status = 400 if request.method == "POST" else 200

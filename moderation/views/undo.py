@@ -101,13 +101,13 @@ def _ask_or_request(
     return render(request, "moderation/purge/undo.html", context, status=400 if error else 200)
 
 
-def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list[str], int]:
-    """Return the names of the authors with most messages, and the number of authors; none if they are not counted.
+def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list[tuple[str, ChatUser | None]], int]:
+    """Return the authors with most messages, named, and the number of authors; none if they are not counted.
 
     They are counted for the whole manifest only, not for what is left of it.
     """
     manifest = summary_of(purge)
     wanted = [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]] if is_whole else part.author_ids
     known = ChatUser.objects.in_bulk(wanted)
-    names = [str(known.get(i) or gettext("user %(id)s") % {"id": i}) for i in wanted]
-    return names, manifest.author_count if is_whole else len(names)
+    authors = [(str(known.get(i) or gettext("user %(id)s") % {"id": i}), known.get(i)) for i in wanted]
+    return authors, manifest.author_count if is_whole else len(authors)

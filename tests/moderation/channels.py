@@ -89,11 +89,9 @@ def expected_manifest_hash(channel: Channel, ids: Sequence[int]) -> bytes:
     return hashlib.sha256(b"".join(hash_bucket(channel.pk, list(here)) for _, here in buckets)).digest()
 
 
-def confirm(moderator: User, purge: Purge) -> Purge:
+def confirm(moderator: User, purge: Purge, *, reason: str = "a test") -> Purge:
     """Confirm the previewed manifest."""
-    return confirm_purge(
-        purge.id, moderator=moderator, reason="a test", manifest_hash=bytes(purge.manifest_hash or b"")
-    )
+    return confirm_purge(purge.id, moderator=moderator, reason=reason, manifest_hash=bytes(purge.manifest_hash or b""))
 
 
 def purge_now(moderator: User, selection: Selection) -> Purge:

@@ -11,7 +11,7 @@ operator and an administrator of the whole installation, with direct messages.
 # forbidden look alike. What is in braces is an object of the guild.
 TABLE = """
 admin/search/ GET admin/search/ 302 200 200 200 200 200 200 200
-admin/ GET admin/ 302 200 200 200 200 200 200 200
+admin/ GET admin/ 302 403 403 403 200 200 200 200
 admin/login/ GET admin/login/ 302 302 302 302 302 302 302 302
 admin/logout/ GET admin/logout/ 302 405 405 405 405 405 405 405
 admin/logout/ POST admin/logout/ 302 302 302 302 302 302 302 302

@@ -41,9 +41,10 @@ SPAM = (
 
 @dataclass(frozen=True, slots=True)
 class SampleExport:
-    """An imported channel: its id, its users, and the number of spam messages by Victor."""
+    """An imported channel: its id and its guild's, its users, and the number of spam messages by Victor."""
 
     channel_id: int
+    guild_id: int
     victor: int
     people: dict[str, int]
     messages: int
@@ -52,19 +53,34 @@ class SampleExport:
     path: Path
 
 
-def write_sample_export(folder: Path, *, until: dt.datetime, spam: int = 1204, days: int = 420) -> SampleExport:
-    """Write a channel with some 1,900 ordinary messages, and a spam wave by Victor 60 days ago."""
+def write_sample_export(
+    folder: Path,
+    *,
+    until: dt.datetime,
+    spam: int = 1204,
+    days: int = 420,
+    name: str = "general",
+    beside: SampleExport | None = None,
+) -> SampleExport:
+    """Write a channel with some 1,900 ordinary messages, and a spam wave by Victor 60 days ago.
+
+    beside: a channel of the same guild, with the same people.
+    """
     dice = random.Random(11)
     names = ("Ines", "Tomás", "Wilma", "Priya", "Jonas", "Aiko")
     people = {name: _fresh_id(until - dt.timedelta(days=days + 90 + n)) for n, name in enumerate(names)}
     victor = _fresh_id(until - dt.timedelta(days=61))
+    if beside is not None:
+        people, victor = beside.people, beside.victor
     times = _chat_times(until, days=days, dice=dice)
     chat = list(_chat_messages(times, people, dice))
     began = until - dt.timedelta(days=60)
     wave = [_message(began + dt.timedelta(seconds=40 * n), "Victor", victor, SPAM[n % 3]) for n in range(spam)]
     channel_id = _fresh_id(until - dt.timedelta(days=days + 30))
-    path = _write(folder, channel_id, "general", sorted([*chat, *wave], key=lambda m: int(m["id"])))
-    return SampleExport(channel_id, victor, people, len(chat) + spam, spam, began, path)
+    guild_id = _guild_id(channel_id) if beside is None else beside.guild_id
+    wanted = sorted([*chat, *wave], key=lambda m: int(m["id"]))
+    path = _write(folder, channel_id, name, wanted, guild_id=guild_id, guild="Harbour Watch")
+    return SampleExport(channel_id, guild_id, victor, people, len(chat) + spam, spam, began, path)
 
 
 def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
@@ -99,7 +115,10 @@ def write_hostile(folder: Path, *, until: dt.datetime) -> tuple[int, Path]:
         message["reactions"] = [{"emoji": {"id": "", "name": "<u>", "code": "x"}, "count": 3}]
         messages.append(message)
     channel_id = _fresh_id(until - dt.timedelta(days=100))
-    return channel_id, _write(folder, channel_id, "<h1>hostile</h1>\u202e", messages)
+    path = _write(
+        folder, channel_id, "<h1>hostile</h1>\u202e", messages, guild_id=_guild_id(channel_id), guild="Quarry Club"
+    )
+    return channel_id, path
 
 
 def _chat_times(until: dt.datetime, *, days: int, dice: random.Random) -> list[dt.datetime]:
@@ -166,10 +185,14 @@ def _message(time: dt.datetime, name: str, author_id: int, content: str) -> Json
     }
 
 
-def _write(folder: Path, channel_id: int, name: str, messages: list[Json]) -> Path:
+def _guild_id(channel_id: int) -> int:
+    return channel_id - (5 << 22)
+
+
+def _write(folder: Path, channel_id: int, name: str, messages: list[Json], *, guild_id: int, guild: str) -> Path:
     path = folder / f"{channel_id}.json"
     export = {
-        "guild": {"id": str(channel_id - (5 << 22)), "name": "Harbour"},
+        "guild": {"id": str(guild_id), "name": guild},
         "channel": {
             "id": str(channel_id),
             "type": "GuildTextChat",

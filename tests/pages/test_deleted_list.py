@@ -16,18 +16,13 @@ from moderation.operations.purging import listing
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, purge_now, run_to_end, write
+from tests.pages.reading import read_html
 
 SignIn = Callable[[User], Client]
 
 
 def squeeze(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
-
-
-def read(client: Client, path: str) -> str:
-    response = client.get(path)
-    assert response.status_code == 200
-    return response.content.decode()
 
 
 def purge_of(mona: User, count: int = 3) -> Purge:
@@ -38,7 +33,7 @@ def purge_of(mona: User, count: int = 3) -> Purge:
 
 def test_it_shows_count_place_moderator_and_the_time_left(mona: User, sign_in: SignIn) -> None:
     purge = purge_of(mona, 7)
-    html = read(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
+    html = read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
     line = squeeze(html[html.index('class="deleted-line"') :])
     assert " 7 " in line
     assert "#room (Harbour)" in line
@@ -57,7 +52,7 @@ def test_restored_messages_are_not_counted_and_a_restored_purge_is_not_listed(mo
     request_undo(whole.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(partly)
     run_to_end(whole)
-    html = read(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
+    html = read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
     assert f"/purges/{whole.pk}/" not in html
     assert re.findall(r'<b class="deleted-count">(\d+)</b>', html) == ["5"]
 
@@ -66,17 +61,17 @@ def test_previews_are_not_listed(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, old_ids(2))
     purge = preview(mona, by_victor(channel))
-    assert f"/purges/{purge.pk}/" not in read(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
+    assert f"/purges/{purge.pk}/" not in read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
 
 
 def test_pages_continue_where_the_last_one_ended(mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "PURGES_PER_PAGE", 2)
     purges = [purge_of(mona) for _ in range(3)]
     client = sign_in(mona)
-    first = read(client, f"/purges/?view=deleted&by={mona.username}")
+    first = read_html(client, f"/purges/?view=deleted&by={mona.username}")
     assert re.findall(r'class="title" href="/purges/(-?\d+)/"', first) == [str(p.pk) for p in purges[:0:-1]]
     (older,) = re.findall(r'href="(\?[^"]*before=[^"]*)"', first)
-    second = read(client, f"/purges/{older.replace('&amp;', '&')}")
+    second = read_html(client, f"/purges/{older.replace('&amp;', '&')}")
     assert re.findall(r'class="title" href="/purges/(-?\d+)/"', second) == [str(purges[0].pk)]
 
 
@@ -84,13 +79,13 @@ def test_purges_of_others_are_left_out_on_request(mona: User, sign_in: SignIn) -
     other = make_user("lena", group="moderators")
     theirs = purge_of(other)
     client = sign_in(mona)
-    assert f"/purges/{theirs.pk}/" in read(client, "/purges/?view=deleted")
-    assert f"/purges/{theirs.pk}/" not in read(client, f"/purges/?view=deleted&by={mona.username}")
+    assert f"/purges/{theirs.pk}/" in read_html(client, "/purges/?view=deleted")
+    assert f"/purges/{theirs.pk}/" not in read_html(client, f"/purges/?view=deleted&by={mona.username}")
 
 
 def test_the_list_of_failed_purges_has_no_others(mona: User, sign_in: SignIn) -> None:
     done, failed = purge_of(mona), purge_of(mona)
     Purge.objects.filter(pk=failed.pk).update(state="done_with_failures")
-    html = read(sign_in(mona), f"/purges/?state=failed&by={mona.username}")
+    html = read_html(sign_in(mona), f"/purges/?state=failed&by={mona.username}")
     assert f"/purges/{failed.pk}/" in html
     assert f"/purges/{done.pk}/" not in html

@@ -18,6 +18,7 @@ from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import make_channel, old_ids, run_to_end
 from tests.moderation.erasures import chunks_kept, finished_purge, request_and_approve, state_of
+from tests.pages.reading import read_page
 
 SignIn = Callable[[User], Client]
 
@@ -39,12 +40,6 @@ def purge(mona: User, channel: Channel) -> Purge:
     return finished_purge(mona, channel)
 
 
-def page(client: Client, url: str) -> str:
-    response = client.get(url)
-    assert response.status_code == 200
-    return html.unescape(response.content.decode())
-
-
 def at(purge: Purge) -> str:
     return f"/purges/{purge.pk}/"
 
@@ -53,24 +48,24 @@ def test_one_user_requests_and_another_erases(
     lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel
 ) -> None:
     first, second = sign_in(lena), sign_in(ada)
-    shown = page(first, at(purge))
+    shown = read_page(first, at(purge))
     assert "Once approved, these 20 messages can never be restored or read again" in shown
     assert first.post(at(purge) + "erase/", {"reason": "request <71>"}).status_code == 302
     request = Erasure.objects.get(purge=purge)
-    mine = page(first, at(purge))
+    mine = read_page(first, at(purge))
     assert "You requested permanent deletion" in mine
     assert "Permanently delete" not in mine
     assert "request <71>" in mine
-    assert "permanent deletion</a>: “request <71>”" in page(second, "/")
-    assert f"{at(purge)}#erasure-request" not in page(first, "/")
-    assert "Permanently delete the copies of 20 messages" in page(second, at(purge))
+    assert "permanent deletion</a>: “request <71>”" in read_page(second, "/")
+    assert f"{at(purge)}#erasure-request" not in read_page(first, "/")
+    assert "Permanently delete the copies of 20 messages" in read_page(second, at(purge))
     answer = second.post(at(purge) + "erase/approve/", {"erasure": request.pk})
     assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
-    shown = page(first, at(purge))
+    shown = read_page(first, at(purge))
     assert "Being permanently deleted" in shown
     assert "Restore 20 messages" not in shown
     erase_purge(purge.pk)
-    shown = page(first, at(purge))
+    shown = read_page(first, at(purge))
     assert "Unreadable, not yet off disk" in shown
     assert "None of them can be restored" in shown
     assert chunks_kept(purge, channel) == 0
@@ -79,13 +74,13 @@ def test_one_user_requests_and_another_erases(
 def test_users_without_permission_see_the_request_but_cannot_decide(
     mona: User, lena: User, sign_in: SignIn, purge: Purge
 ) -> None:
-    assert "Delete permanently" not in page(sign_in(mona), at(purge))
+    assert "Delete permanently" not in read_page(sign_in(mona), at(purge))
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
-    shown = page(sign_in(mona), at(purge))
+    shown = read_page(sign_in(mona), at(purge))
     assert "waiting for approval" in shown
     assert "erase/approve/" not in shown
     assert "erase/reject/" not in shown
-    assert f"{at(purge)}#erasure-request" not in page(sign_in(mona), "/")
+    assert f"{at(purge)}#erasure-request" not in read_page(sign_in(mona), "/")
     for action in ("approve", "reject"):
         assert sign_in(mona).post(f"{at(purge)}erase/{action}/", {"erasure": request.pk}).status_code == 403
 
@@ -95,7 +90,7 @@ def test_a_refusal_is_shown_where_it_can_be_requested_again(
 ) -> None:
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     assert sign_in(ada).post(at(purge) + "erase/reject/", {"erasure": request.pk}).status_code == 302
-    shown = page(sign_in(lena), at(purge))
+    shown = read_page(sign_in(lena), at(purge))
     assert f"{ada.username} rejected the last request" in shown
     assert "Request permanent deletion" in shown
 
@@ -108,7 +103,7 @@ def test_the_reason_for_a_refusal_is_on_the_page(lena: User, sign_in: SignIn, pu
     refused = client.post(at(purge) + "erase/", {"reason": "request 71"})
     assert refused.status_code == 400
     assert "A hold covers some of these messages (“case 71”)" in html.unescape(refused.content.decode())
-    assert "Request permanent deletion" not in page(client, at(purge))
+    assert "Request permanent deletion" not in read_page(client, at(purge))
     lift_hold(placed.pk, actor=lena, reason="The case is closed")
 
 
@@ -122,22 +117,22 @@ def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User,
 
 def test_a_deleted_message_shows_its_saved_copy(mona: User, sign_in: SignIn, channel: Channel) -> None:
     finished_purge(mona, channel)
-    assert f"hello {old_ids(20)[3]}" in page(sign_in(mona), f"/channels/{channel.pk}/{old_ids(20)[3]}/")
+    assert f"hello {old_ids(20)[3]}" in read_page(sign_in(mona), f"/channels/{channel.pk}/{old_ids(20)[3]}/")
 
 
 def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erased: Purge, channel: Channel) -> None:
     url = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     for _ in range(2):
-        shown = page(sign_in(mona), url)
+        shown = read_page(sign_in(mona), url)
         assert "The text of this message was permanently erased." in shown
         assert ", approved by ada-" in shown
         assert "Restore this message" not in shown
         assert f"hello {old_ids(20)[3]}" not in shown
-        listed = page(sign_in(mona), at(erased) + "messages/")
+        listed = read_page(sign_in(mona), at(erased) + "messages/")
         assert listed.count(">permanently deleted<") >= 20
         assert "hello " not in listed
         erase_purge(erased.pk)
-    assert at(erased) in page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
+    assert at(erased) in read_page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
 
 
 def test_a_partly_restored_purge_says_what_happens_to_which_messages(
@@ -150,9 +145,9 @@ def test_a_partly_restored_purge_says_what_happens_to_which_messages(
         "Once approved, the copies of 20 messages are deleted. 5 of these messages were restored and are not affected. "
         "The other 15 can never be restored or read again. They stay deleted."
     )
-    assert effect in " ".join(page(sign_in(lena), at(purge)).split())
+    assert effect in " ".join(read_page(sign_in(lena), at(purge)).split())
     request_erasure(purge.pk, moderator=lena, reason="request 71")
-    shown = " ".join(page(sign_in(ada), at(purge)).split())
+    shown = " ".join(read_page(sign_in(ada), at(purge)).split())
     assert effect in shown
     assert "Permanently delete the copies of 20 messages" in shown
 
@@ -160,10 +155,10 @@ def test_a_partly_restored_purge_says_what_happens_to_which_messages(
 def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
     request_undo(purge.pk, moderator=purge.moderator, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
-    assert "All messages were restored and are not affected" in page(sign_in(lena), at(purge))
+    assert "All messages were restored and are not affected" in read_page(sign_in(lena), at(purge))
     request_and_approve(purge, lena, ada)
     erase_purge(purge.pk)
-    assert "Restored 20 messages" in page(sign_in(lena), at(purge))
-    shown = page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")
+    assert "Restored 20 messages" in read_page(sign_in(lena), at(purge))
+    shown = read_page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")
     assert "was erased" not in shown
     assert f"hello {old_ids(20)[3]}" in shown

@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.domain.row_ids import decode_row_id
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import ChatUser
+from chatstore.models import ChatUser, Guild
 from chatstore.models.users import User
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms
 from tests.pages.conftest import PreviewedPurge
 
@@ -36,6 +38,22 @@ def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: Use
     client = sign_in(mona)
     assert f"/users/{account.pk}/" not in suggest(client, f"#{word}")
     assert f"/channels/{channel.pk}/" not in suggest(client, f"@{word}")
+
+
+def test_a_part_of_a_name_suggests_servers_that_one_can_open(mona: User, sign_in: SignIn) -> None:
+    word = f"quay-{secrets.token_hex(6)}"
+    there, elsewhere = make_channel(guild=f"The {word} crew"), make_channel(guild=f"The {word} club")
+    Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name=f"{word} without channels")
+    gus = make_user("gus", group=None)
+    give(gus, Role.MODERATOR, guild_id=there.guild_id)
+    offered = {
+        name: re.findall(r'href="/guilds/(\d+)/"', suggest(sign_in(account), word))
+        for name, account in (("mona", mona), ("gus", gus))
+    }
+    assert offered == {"mona": [str(elsewhere.guild_id), str(there.guild_id)], "gus": [str(there.guild_id)]}
+    client = sign_in(gus)
+    assert client.get(f"/guilds/{there.guild_id}/").status_code == 302
+    assert "/guilds/" not in suggest(client, f"#{word}")
 
 
 def test_ids_and_links_suggest_what_they_name(mona: User, sign_in: SignIn, previewed: PreviewedPurge) -> None:

@@ -21,6 +21,7 @@ from chatstore.models.users import User
 from tests.chatstore.channels import fresh_id
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, old_ids, write
+from tests.pages.reading import read_html
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -42,9 +43,7 @@ def channel_in(name: str | None = "Harbour") -> Channel:
 
 
 def read(client: Client, path: str) -> str:
-    response = client.get(path)
-    assert response.status_code == 200
-    return re.sub(r"\s+", " ", response.content.decode())
+    return re.sub(r"\s+", " ", read_html(client, path))
 
 
 def roles_shown(html: str) -> list[str]:

@@ -17,15 +17,10 @@ from moderation.models import Purge
 from moderation.operations.purging.worker import run_purge
 from tests.moderation.channels import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
 from tests.pages.conftest import PreviewedPurge
+from tests.pages.reading import read_html
 from tests.pages.test_without_script import read_fields
 
 SignIn = Callable[[User], Client]
-
-
-def read(client: Client, path: str) -> str:
-    response = client.get(path)
-    assert response.status_code == 200
-    return response.content.decode()
 
 
 @pytest.fixture
@@ -51,18 +46,18 @@ def bucket() -> int:
 
 def test_a_message_is_excluded_and_included_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
-    listed = read(client, f"{path}messages/")
+    listed = read_html(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in previewed.victor_ids]
     fields = read_fields(listed, f"{path}exclude/")
     response = client.post(f"{path}exclude/", {**fields, "message_id": str(previewed.victor_ids[2])})
     assert response["Location"] == f"{path}messages/"
-    page = read(client, path)
+    page = read_html(client, path)
     assert "Delete 5 messages" in page
     assert "1 message excluded" in page
     assert fields["manifest_hash"] not in page
-    back = read_fields(read(client, f"{path}messages/"), f"{path}include/")
+    back = read_fields(read_html(client, f"{path}messages/"), f"{path}include/")
     client.post(f"{path}include/", {**back, "message_id": str(previewed.victor_ids[2])})
-    assert f'name="manifest_hash" value="{fields["manifest_hash"]}"' in read(client, path)
+    assert f'name="manifest_hash" value="{fields["manifest_hash"]}"' in read_html(client, path)
 
 
 def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
@@ -88,11 +83,11 @@ def test_a_list_continues_at_its_cursor_and_refuses_an_invalid_one(
 ) -> None:
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/messages/"
     after = f"{previewed.channel.pk}:{previewed.victor_ids[3]}"
-    assert read(client, f"{path}?after={after}").count('name="message_id"') == 2
-    assert "There are no more messages" in read(
+    assert read_html(client, f"{path}?after={after}").count('name="message_id"') == 2
+    assert "There are no more messages" in read_html(
         client, f"{path}?after={previewed.channel.pk}:{previewed.victor_ids[-1]}"
     )
-    assert read(client, f"{path}?channel=5").count('name="message_id"') == 0
+    assert read_html(client, f"{path}?channel=5").count('name="message_id"') == 0
     for query in ("after=5", "after=a:b", "channel=x", "author=x", "after=5:99999999999999999999"):
         assert client.get(f"{path}?{query}").status_code == 400, query
 
@@ -100,7 +95,7 @@ def test_a_list_continues_at_its_cursor_and_refuses_an_invalid_one(
 def test_the_preview_counts_by_channel_and_author(
     channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
-    page = read(sign_in(mona), f"/purges/{preview(mona, everything_in(channels)).pk}/")
+    page = read_html(sign_in(mona), f"/purges/{preview(mona, everything_in(channels)).pk}/")
     for channel in channels:
         row = rf'/channels/{channel.pk}/\?at=[\d-]+">\s*<bdi>#room</bdi>\s*</a>\s*</td>'
         assert re.search(rf'{row}\s*<td [^>]*class="num"[^>]*>\s*<a[^>]*>\s*20\s*<', page)
@@ -114,11 +109,11 @@ def test_the_list_of_a_channel_includes_purges_of_many_channels(
 ) -> None:
     purge, client = preview(mona, everything_in(channels)), sign_in(mona)
     for channel in channels:
-        page = read(client, f"/purges/?channel={channel.pk}")
+        page = read_html(client, f"/purges/?channel={channel.pk}")
         assert "40 messages: all messages in #room and #room" in page
         assert f'href="/purges/{purge.pk}/"' in page
         assert f'href="?channel={channel.pk}&amp;state=done"' in page
-    assert f"/purges/{purge.pk}/" not in read(client, f"/purges/?channel={make_channel().pk}")
+    assert f"/purges/{purge.pk}/" not in read_html(client, f"/purges/?channel={make_channel().pk}")
 
 
 def test_an_author_without_deleted_messages_is_refused_with_the_reason(
@@ -140,9 +135,9 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     def undo(fields: dict[str, str | list[str]]) -> str:
         assert client.post(f"{path}undo/", {**fields, "reason": "Appeal accepted"}).status_code == 302
         run_purge(purge.pk, idle_timeout_seconds=60)
-        return read(client, path)
+        return read_html(client, path)
 
-    page = read(client, path)
+    page = read_html(client, path)
     assert "Restore Victor 71 (20)" in page
     page = undo({"author": str(VICTOR)})
     assert "20 messages restored, 20 still deleted." in page
@@ -152,7 +147,7 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     assert "30 messages restored, 10 still deleted." in page
     assert ids_of(channels[0], bucket()) == ids[:20]
     assert ids_of(channels[1], bucket()) == ids[20::2]
-    listed = read(client, f"{path}messages/")
+    listed = read_html(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in ids[21::2]]
     page = undo({"selected": "1", "message_id": [str(ids[21]), str(ids[23])]})
     assert "32 messages restored, 8 still deleted." in page

@@ -18,6 +18,7 @@ from moderation.models import Purge
 from moderation.operations.preview import time_strips
 from moderation.operations.purging.worker import run_purge
 from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, purge_now, write
+from tests.pages.reading import read_html
 from tests.pages.restoring import restore
 
 SignIn = Callable[[User], Client]
@@ -40,12 +41,6 @@ def raid_ids(minutes: int, per_minute: int, *, worker: int = 0) -> list[int]:
     ]
 
 
-def read(client: Client, path: str, **headers: str) -> str:
-    response = client.get(path, headers=headers)
-    assert response.status_code == 200
-    return response.content.decode()
-
-
 def bars_of(html: str) -> list[list[int]]:
     """Return the numbers of messages of each bar, strip by strip."""
     strips = re.findall(r'class="strip time-strip".*?</svg>', html, re.DOTALL)
@@ -60,7 +55,7 @@ def current_of(html: str) -> str:
 def test_a_raid_of_five_minutes_is_five_bars(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, raid_ids(5, 20))
-    html = read(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    html = read_html(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
     assert bars_of(html) == [[20] * 5]
     assert current_of(html) == "all"
 
@@ -70,14 +65,14 @@ def test_its_links_lead_from_years_to_the_minutes_of_the_raid(mona: User, sign_i
     write(channel, [*old_ids(4, buckets_ago=60), *raid_ids(5, 20)])
     purge, client = purge_now(mona, by_victor(channel)), sign_in(mona)
     path, levels = f"/purges/{purge.pk}/", []
-    html = read(client, path)
+    html = read_html(client, path)
     assert max(bars_of(html)[0]) >= 100
     while (level := current_of(html)) not in levels:
         levels.append(level)
         strip = html[html.index("time-strip") :]
         bars = re.findall(r'<a href="(\?[^"]*)#times"[^>]*>\s*<title>[^<]*: (\d+) message', strip)
         link = max(bars, key=lambda bar: int(bar[1]))[0]
-        html = read(client, path + link.replace("&amp;", "&"))
+        html = read_html(client, path + link.replace("&amp;", "&"))
     assert levels == ["all", "year", "month", "day", "hour"]
     assert bars_of(html) == [[20] * 5]
 
@@ -88,9 +83,9 @@ def test_each_channel_has_a_row_up_to_a_limit(mona: User, sign_in: SignIn, monke
         write(channel, raid_ids(2, 9 - number, worker=number))
     selection = Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author((VICTOR,)))
     purge, client = preview(mona, selection), sign_in(mona)
-    assert bars_of(read(client, f"/purges/{purge.pk}/")) == [[9, 9], [8, 8], [7, 7]]
+    assert bars_of(read_html(client, f"/purges/{purge.pk}/")) == [[9, 9], [8, 8], [7, 7]]
     monkeypatch.setattr("moderation.views.purge_times.MAX_ROWS", 2)
-    html = read(client, f"/purges/{purge.pk}/")
+    html = read_html(client, f"/purges/{purge.pk}/")
     assert bars_of(html) == [[9, 9], [8, 8]]
     assert "and 1 more channel" in re.sub(r"\s+", " ", html)
 
@@ -100,10 +95,10 @@ def test_a_restored_purge_is_not_drawn_as_deleted(mona: User, sign_in: SignIn) -
     write(channel, raid_ids(2, 3))
     purge, client = purge_now(mona, by_victor(channel)), sign_in(mona)
     path = f"/purges/{purge.pk}/"
-    assert 'class="card times"' in read(client, path)
+    assert 'class="card times"' in read_html(client, path)
     restore(client, f"{path}undo/")
     run_purge(purge.pk)
-    html = read(client, path)
+    html = read_html(client, path)
     assert 'class="card times restored"' in html
     assert bars_of(html) == [[3, 3]]
 
@@ -111,7 +106,7 @@ def test_a_restored_purge_is_not_drawn_as_deleted(mona: User, sign_in: SignIn) -
 def test_the_table_has_the_same_numbers(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, raid_ids(3, 4))
-    html = read(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    html = read_html(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
     table = html[html.index("time-strip") :]
     rows = re.findall(r'#times">[^<]* to [^<]*</a>\s*</td>\s*<td class="num">(\d+)</td>', table)
     assert rows == ["4", "4", "4"]
@@ -124,9 +119,9 @@ def test_too_many_ids_are_estimated_and_the_page_says_so(
     write(channel, raid_ids(4, 10))
     purge, client = preview(mona, by_victor(channel)), sign_in(mona)
     note = "some bars are estimates"
-    assert note not in read(client, f"/purges/{purge.pk}/")
+    assert note not in read_html(client, f"/purges/{purge.pk}/")
     monkeypatch.setattr(time_strips, "MAX_IDS", 39)
-    html = read(client, f"/purges/{purge.pk}/")
+    html = read_html(client, f"/purges/{purge.pk}/")
     assert note in html
     assert sum(bars_of(html)[0]) == 40
 
@@ -136,7 +131,7 @@ def test_a_request_of_the_script_gets_the_strips_alone(mona: User, sign_in: Sign
     write(channel, raid_ids(2, 3))
     purge = preview(mona, by_victor(channel))
     at = raid_start() // 1_000
-    html = read(sign_in(mona), f"/purges/{purge.pk}/?zoom=hour&at={at}", **{"HX-Target": "times"})
+    html = read_html(sign_in(mona), f"/purges/{purge.pk}/?zoom=hour&at={at}", **{"HX-Target": "times"})
     assert html.strip().startswith("<section")
     assert "<html" not in html
     assert bars_of(html) == [[3, 3]]
@@ -155,7 +150,7 @@ def test_times_far_away_show_the_nearest_messages(mona: User, sign_in: SignIn, a
     channel = make_channel()
     write(channel, raid_ids(1, 2))
     purge = preview(mona, by_victor(channel))
-    assert bars_of(read(sign_in(mona), f"/purges/{purge.pk}/?zoom=year&at={at}")) == [[2]]
+    assert bars_of(read_html(sign_in(mona), f"/purges/{purge.pk}/?zoom=year&at={at}")) == [[2]]
 
 
 def test_many_bars_and_buckets_cost_no_more_queries(
@@ -170,7 +165,7 @@ def test_many_bars_and_buckets_cost_no_more_queries(
     client = sign_in(mona)
     for purge in (spread(1), spread(12)):
         path = f"/purges/{purge.pk}/?zoom=all"
-        read(client, path, **{"HX-Target": "times"})
+        read_html(client, path, **{"HX-Target": "times"})
         # Session, user, permissions, the purge, its summary, channels, its buckets, the steps of some.
         with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
-            read(client, path, **{"HX-Target": "times"})
+            read_html(client, path, **{"HX-Target": "times"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import io
 import re
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from tests.changed_audit_log import change_audit_log
 from tests.conftest import make_user
 from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
 from tests.moderation.channels import choose, purge_now
+from tests.pages.reading import read_page
 
 SignIn = Callable[[User], Client]
 
@@ -32,12 +32,6 @@ CHIP = "restored by an import with <code>--restore</code>, "
 
 def restore(path: Path, *options: str) -> None:
     call_command("import_discord", str(path), "--restore", *options, stdout=io.StringIO())
-
-
-def page(client: Client, url: str) -> str:
-    response = client.get(url)
-    assert response.status_code == 200
-    return html.unescape(response.content.decode())
 
 
 def listed(shown: str) -> list[int]:
@@ -74,23 +68,23 @@ def test_the_purge_page_shows_how_many_were_restored_by_whom_and_which(
         (User.objects.get(username="command-line"), IDS[:2], channel_id),
     ]
     client = sign_in(mona)
-    shown = page(client, f"/purges/{first.pk}/")
+    shown = read_page(client, f"/purges/{first.pk}/")
     expected = f"58 messages were {CHIP}requested by <b>{lena.username}</b>"
     assert expected in shown
     assert f"2 messages were {CHIP}requested by <b>command-line<" in shown
     by_lena, by_command = re.findall(r"/messages/\?import=[0-9a-f]{32}", shown)
-    one = page(client, f"/purges/{first.pk}{by_lena}")
+    one = read_page(client, f"/purges/{first.pk}{by_lena}")
     assert f"Only messages restored by an import, requested by <b>{lena.username}</b>" in one
     assert listed(one) == IDS[2:52]
     [after] = re.findall(r'href="(\?after=[^"]*import=[0-9a-f]{32})"', one)
-    assert listed(page(client, f"/purges/{first.pk}/messages/{after}")) == IDS[52:60]
-    assert listed(page(client, f"/purges/{first.pk}{by_command}")) == IDS[:2]
-    assert "3 messages were restored" in page(client, f"/purges/{other.pk}/")
+    assert listed(read_page(client, f"/purges/{first.pk}/messages/{after}")) == IDS[52:60]
+    assert listed(read_page(client, f"/purges/{first.pk}{by_command}")) == IDS[:2]
+    assert "3 messages were restored" in read_page(client, f"/purges/{other.pk}/")
     assert client.get(f"/purges/{first.pk}/messages/?import=all").status_code == 400
     ada = make_user("ada", group=None)
     ada.is_superuser = True
     ada.save()
-    entry = page(sign_in(ada), f"/admin/moderation/auditentry/{entries[0].pk}/change/")
+    entry = read_page(sign_in(ada), f"/admin/moderation/auditentry/{entries[0].pk}/change/")
     assert ", ".join(map(str, IDS[2:60])) in entry
 
 
@@ -107,12 +101,12 @@ def test_a_purge_of_several_channels_lists_restored_messages_of_each(
     write_export(tmp_path / "all" / "quay.json", second, [make_raw(i + 1) for i in IDS[:5]])
     restore(tmp_path / "all")
     client = sign_in(mona)
-    shown = page(client, f"/purges/{purge.pk}/")
+    shown = read_page(client, f"/purges/{purge.pk}/")
     more, everything = re.findall(r"/messages/\?import=[0-9a-f]{32}", shown)
-    assert listed(page(client, f"/purges/{purge.pk}{more}")) == IDS[5:8]
+    assert listed(read_page(client, f"/purges/{purge.pk}{more}")) == IDS[5:8]
     both = sorted([*IDS[:5], *(i + 1 for i in IDS[:5])])
-    assert listed(page(client, f"/purges/{purge.pk}{everything}")) == both
-    narrowed = page(client, f"/purges/{purge.pk}{everything}&channel={second}")
+    assert listed(read_page(client, f"/purges/{purge.pk}{everything}")) == both
+    narrowed = read_page(client, f"/purges/{purge.pk}{everything}&channel={second}")
     assert listed(narrowed) == [i + 1 for i in IDS[:5]]
 
 
@@ -140,7 +134,7 @@ def test_a_restore_without_a_recorded_requester_shows_it(
         purge.pk,
         RESTORED_BY_IMPORT,
     )
-    shown = page(sign_in(mona), f"/purges/{purge.pk}/")
+    shown = read_page(sign_in(mona), f"/purges/{purge.pk}/")
     assert f"5 messages were {CHIP}" in shown
     assert "Who requested it was not recorded." in shown
     assert "?import=" not in shown

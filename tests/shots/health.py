@@ -37,7 +37,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages."""
     newest = bucket_at(now_ms())
     first = newest - BUCKETS
-    guild, _ = Guild.objects.get_or_create(pk=bucket_ids(first)[0], defaults={"name": "Harbour"})
+    guild, _ = Guild.objects.get_or_create(pk=bucket_ids(first)[0], defaults={"name": "Northside Makers"})
     number = now_ms() % 1_000_000
     channel = Channel.objects.create(pk=bucket_ids(first)[0] + number, guild=guild, name="general", category="Town")
     for bucket in range(first, newest + 1):

@@ -28,7 +28,7 @@ def make_running_purge(mona: User) -> Purge:
     """Purge a spammer over eight months, then reset the newest third of the steps. Takes five seconds."""
     number = now_ms() % 1_000_000
     first = bucket_ids(bucket_at(now_ms()) - BUCKETS - 2)[0] + number
-    guild = Guild.objects.create(pk=first, name="Harbour")
+    guild = Guild.objects.create(pk=first, name="Lantern Society")
     channel = Channel.objects.create(pk=first + 1, guild=guild, name="lounge", category="Town")
     victor, talker = (ChatUser.objects.create(pk=first + 2 + n, name=name) for n, name in enumerate(("Victor", "Ines")))
     for ago in range(2, BUCKETS + 2):

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from chatstore.domain.reports import Resolution
 from chatstore.domain.roles import Role
 from chatstore.gateway import Member, MemberRole, report_message, save_members
-from chatstore.models import Channel, ReportCase
+from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
@@ -51,12 +51,17 @@ from tests.shots.running_purge import make_running_purge
 REPORT_TEXTS = ("", "the third time today", "Is this allowed? It looks like the scam of last week to me.", "spam")
 """Texts of members' reports."""
 
-ROLES = (
-    MemberRole("Harbour master", "#e67e22"),
-    MemberRole("Navigator and keeper of the long charts", "#3498db"),
-    MemberRole("Crew"),
-)
+ROLES = (MemberRole("Harbour master", "#e67e22"), MemberRole("Navigator", "#3498db"), MemberRole("Crew"))
 """Roles of members, the highest first; one in four has none."""
+
+LONG_ROLE = MemberRole("Keeper of the long charts and of all the lanterns", "#9b59b6")
+"""The highest role of the people of the raided guild."""
+
+CHANNELS = ("general", "ferry-talk", "night-shift", "rota")
+"""Channels with messages, of one guild and with the same people."""
+
+REASON = "Spam wave, reported by three members"
+"""Reason of most purges."""
 
 HOLD_SECONDS = 1800
 """Long enough for all screenshots of a purge that waits for a channel locked by an import."""
@@ -108,19 +113,18 @@ def arrange_scene(folder: Path) -> Scene:
     until = dt.datetime.now(dt.UTC)
     accounts = {name: create_account(name) for name in CAST}
     mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
-    sample, emptied, held, undone_channel = (
+    samples: list[SampleExport] = []
+    for n, name in enumerate(CHANNELS):
         # One second apart, because message ids are unique across channels.
-        write_sample_export(_fresh(folder / name), until=until - dt.timedelta(seconds=n), spam=1204)
-        for n, name in enumerate("abcd")
-    )
+        at, beside = until - dt.timedelta(seconds=n), samples[0] if samples else None
+        samples.append(write_sample_export(_fresh(folder / name), until=at, spam=1204, name=name, beside=beside))
+    sample, emptied, held, undone_channel = samples
     hostile, _ = write_hostile(folder, until=until)
     call_command("import_discord", str(folder), verbosity=0)
-    undone = run_purge(confirm(mona, preview(mona, _of_victor(undone_channel))).pk, idle_timeout_seconds=60)
+    undone = _purge(mona, _of_victor(undone_channel))
     request_undo(undone.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     undone = run_purge(undone.pk, idle_timeout_seconds=60)
-    partly = run_purge(
-        confirm(mona, preview(mona, _by_three_authors(undone_channel, emptied))).pk, idle_timeout_seconds=60
-    )
+    partly = _purge(mona, _by_three_authors(undone_channel, held), reason="Off-topic in two channels")
     request_undo(
         partly.pk, moderator=mona, part=UndoPart(author_ids=(undone_channel.people["Ines"],)), reason="Appeal accepted"
     )
@@ -131,12 +135,13 @@ def arrange_scene(folder: Path) -> Scene:
     many = exclude_messages(
         many.pk, _first_ids(many)[:2], moderator=mona, manifest_hash=bytes(many.manifest_hash or b"")
     )
-    paused = confirm(mona, preview(mona, _by_ines(held)))
-    blocked = confirm(mona, preview(mona, _of_victor(held)))
+    paused = confirm(mona, preview(mona, _by_ines(held)), reason="Request of the author")
+    blocked = confirm(mona, preview(mona, _of_victor(held)), reason=REASON)
     lock_channel(held.channel_id, job="import:pictures", lease_seconds=HOLD_SECONDS)
-    done = run_purge(confirm(mona, preview(mona, _of_victor(emptied))).pk, idle_timeout_seconds=60)
-    failed = _fail_some(run_purge(confirm(mona, preview(mona, _by_ines(emptied))).pk, idle_timeout_seconds=60))
-    behind = confirm(mona, preview(mona, choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))))
+    done = _purge(mona, _of_victor(emptied))
+    failed = _fail_some(_purge(mona, _by_ines(emptied), reason="Request of the author"))
+    by_wilma = choose(emptied.channel_id, author_ids=(emptied.people["Wilma"],))
+    behind = confirm(mona, preview(mona, by_wilma), reason="Request of the author")
     lock_channel(emptied.channel_id, job=job_of(done.pk))
     message = open_timeline(sample.channel_id).messages[20].message_id
     cases = _report_some(mona, lena, sample)
@@ -185,14 +190,18 @@ def _save_members(sample: SampleExport, raid: Raid) -> None:
     """Give roles to the people of the channels, and let the raiders have joined minutes ago."""
     now = dt.datetime.now(dt.UTC)
     old = now - dt.timedelta(days=400)
-    for channel_id, people in ((sample.channel_id, sample.people.values()), (raid.channel.pk, raid.members)):
-        guild_id = Channel.objects.values_list("guild_id", flat=True).get(pk=channel_id)
-        if guild_id is not None:
-            save_members(guild_id, [Member(user_id, old, ROLES[n % 4 :][:2]) for n, user_id in enumerate(people)])
+    people = enumerate(sample.people.values())
+    save_members(sample.guild_id, [Member(user_id, old, ROLES[n % 4 :][:2]) for n, user_id in people])
     if raid.channel.guild_id is not None:
+        save_members(raid.channel.guild_id, [Member(user_id, old, (LONG_ROLE, *ROLES)) for user_id in raid.members])
         ago = (dt.timedelta(minutes=10 + n % 7) for n in range(len(raid.raiders)))
         new = [Member(user_id, now - since) for user_id, since in zip(sorted(raid.raiders), ago, strict=True)]
         save_members(raid.channel.guild_id, new)
+
+
+def _purge(mona: User, selection: Selection, *, reason: str = REASON) -> Purge:
+    """Run a purge to its end."""
+    return run_purge(confirm(mona, preview(mona, selection), reason=reason).pk, idle_timeout_seconds=60)
 
 
 def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:
@@ -215,7 +224,7 @@ def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:
 def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:
     """Run a purge that is limited by a hold; also lift another hold."""
     held, free = sample.people["Aiko"], sample.people["Tomás"]
-    purge = confirm(mona, preview(mona, choose(sample.channel_id, author_ids=(held, free))))
+    purge = confirm(mona, preview(mona, choose(sample.channel_id, author_ids=(held, free))), reason=REASON)
     channel = str(sample.channel_id)
     place_hold(HoldRequest(author=str(held), channel=channel), reason="Asked for by the police, case 71", actor=mona)
     lifted = place_hold(HoldRequest(author=str(free), channel=channel), reason="A report of 3 May is open", actor=mona)
@@ -236,7 +245,7 @@ def _ask_for_approval(mona: User, ada: User, raid: Raid) -> Purge:
 def _erase(mona: User, lena: User, ada: User, sample: SampleExport, *, requested: Purge) -> Purge:
     """Erase the copies of a purge; for another purge only request it."""
     chosen = choose(sample.channel_id, author_ids=(sample.people["Jonas"],))
-    purge = run_purge(confirm(mona, preview(mona, chosen)).pk, idle_timeout_seconds=60)
+    purge = _purge(mona, chosen, reason="Request of the author")
     request = request_erasure(purge.pk, moderator=lena, reason="Personal data of a minor, request 71")
     approve_erasure(purge.pk, request.pk, moderator=ada)
     erase_purge(purge.pk)

@@ -78,22 +78,22 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("timeline-operator", "otto", f"/channels/{channel}/?at={day}", whole=False)
     yield Shot("timeline-spam", "mona", f"/channels/{channel}/?at={day}", whole=False)
     yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
-    yield Shot("timeline-gap", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}")
-    yield Shot("timeline-hostile", "mona", f"/channels/{scene.hostile}/")
-    yield Shot("compose", "mona", f"/channels/{channel}/delete/?authors=Victor")
-    yield Shot("compose-filled", "mona", f"/delete/?{FILLED}&channels={channel}&authors={scene.sample.victor}")
+    spammed = f"/channels/{scene.done.selection['channels'][0]}/?at={day}"
+    yield Shot("timeline-gap", "mona", spammed)
+    yield Shot("timeline-purge", "mona", spammed, whole=False, clicks="#messages a[data-panel]")
+    yield Shot("timeline-hostile", "lena", f"/channels/{scene.hostile}/")
     yield Shot("purge-scanning", "mona", f"/purges/{scene.scanning.pk}/")
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
     yield Shot("purge-waiting", "mona", f"/purges/{scene.waiting.pk}/")
     yield Shot("purge-done", "mona", f"/purges/{scene.done.pk}/")
     yield Shot("undo", "mona", f"/purges/{scene.done.pk}/undo/")
-    yield Shot("compose-changed", "mona", f"/delete/?preview={scene.ready.pk}")
     yield Shot("purge-undone", "mona", f"/purges/{scene.undone.pk}/")
     yield Shot("purge-partly-undone", "mona", f"/purges/{scene.partly.pk}/")
     yield Shot("preview-many", "mona", f"/purges/{scene.many.pk}/")
     yield Shot("manifest", "mona", f"/purges/{scene.many.pk}/messages/")
     yield Shot("manifest-partly-undone", "mona", f"/purges/{scene.partly.pk}/messages/")
     yield from chain(
+        _composer_shots(scene, channel),
         _ended_shots(scene),
         _report_shots(scene),
         _raid_shots(scene),
@@ -119,16 +119,31 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
-    yield Shot("readme-timeline", "mona", f"/channels/{scene.done.selection['channels'][0]}/?at={day}", whole=False)
+    yield Shot("readme-timeline", "mona", spammed, whole=False)
     yield Shot("readme-health", "otto", f"/channels/{scene.unhealthy.channel.pk}/health/", whole=False)
     for more in (_error_shots, _scripted_shots):
         yield from more(f"/channels/{channel}/")
+    yield from _admin_shots(scene, channel)
+
+
+def _admin_shots(scene: Scene, channel: int) -> Iterator[Shot]:
     yield Shot("admin", "ada", "/admin/")
+    yield Shot("admin-refused", "tess", "/admin/", status=403)
+    yield Shot("admin-accounts", "ada", "/admin/auth/user/", whole=False)
+    yield Shot("admin-account-new", "ada", "/admin/auth/user/add/")
+    yield Shot("admin-guild-new", "ada", "/admin/chatstore/guild/add/")
     yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
     yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _composer_shots(scene: Scene, channel: int) -> Iterator[Shot]:
+    yield Shot("compose", "mona", f"/channels/{channel}/delete/?authors=Victor")
+    yield Shot("compose-empty", "mona", "/delete/")
+    yield Shot("compose-filled", "mona", f"/delete/?{FILLED}&channels={channel}&authors={scene.sample.victor}")
+    yield Shot("compose-changed", "mona", f"/delete/?preview={scene.ready.pk}")
 
 
 def _ended_shots(scene: Scene) -> Iterator[Shot]:
@@ -151,6 +166,7 @@ def _raid_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
     yield Shot("user-raider", "mona", f"/users/{scene.raider}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
+    yield Shot("timeline-raided", "mona", f"/channels/{scene.raided}/", whole=False)
 
 
 def _approval_shots(scene: Scene) -> Iterator[Shot]:
@@ -175,13 +191,16 @@ def _error_shots(channel: str) -> Iterator[Shot]:
 
 def _scripted_shots(channel: str) -> Iterator[Shot]:
     yield Shot("timeline-user", "mona", channel, whole=False, clicks="#messages a.author")
-    yield Shot("search-suggestions", "mona", "/", whole=False, types="har")
+    yield Shot("timeline-selected", "mona", channel, whole=False, clicks="#messages .select-input")
+    yield Shot("keys", "mona", channel, whole=False, clicks="#show-keys")
+    yield Shot("menu", "ada", "/preferences/", whole=False, clicks=".account > summary")
+    yield Shot("search-suggestions", "mona", "/", whole=False, types="gen")
 
 
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
     yield Shot("cluster-health", "otto", "/health/")
     yield Shot("channel-table", "otto", "/health/channels/")
-    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&server=Harbour")
+    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&server=Northside")
     channel = f"/channels/{unhealthy.channel.pk}/health/"
     yield Shot("channel-health", "otto", channel)
     yield Shot("channel-health-bucket", "otto", f"{channel}{unhealthy.dead}/")
@@ -201,12 +220,14 @@ def _controlled_shots(scene: Scene) -> Iterator[Shot]:
 def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("holds", "lena", "/holds/")
     yield Shot("roles", "ada", "/roles/")
+    yield Shot("roles-of-one", "aron", f"/roles/?account={scene.accounts['mona'][0]}&past=1")
     yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
     yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
     yield Shot("purge-erase-request", "ada", f"/purges/{scene.partly.pk}/")
     yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
     yield Shot("home-admin", "ada", "/")
+    yield Shot("home-auditor", "aron", "/")
     yield Shot("audit", "ada", "/audit/")
     yield Shot("audit-purge", "ada", f"/audit/?purge={scene.done.pk}")
     yield Shot("audit-entry", "ada", f"/audit/?purge={scene.done.pk}&action=purge_confirmed", clicks=".audit-action")

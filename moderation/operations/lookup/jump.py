@@ -9,10 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Exists, OuterRef
+
 from chatstore.domain.errors import BadInput
 from chatstore.domain.row_ids import RowId
 from chatstore.domain.snowflakes import Snowflake, parse_snowflake
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import find_by_name
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.links import find_message_link
@@ -21,6 +23,7 @@ from moderation.operations.access.visibility import Actor, require, visible_chan
 from moderation.operations.lookup.ids import decode_id
 from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS
 
+MAX_GUILDS = 3
 MAX_CHANNELS = 6
 MAX_USERS = 5
 
@@ -34,6 +37,7 @@ class Suggestions:
     decoded: what an id itself says.
     """
 
+    guilds: Sequence[Guild] = ()
     channels: Sequence[Channel] = ()
     users: Sequence[ChatUser] = ()
     purge: Purge | None = None
@@ -60,9 +64,10 @@ def suggest(user: Actor, query: str) -> Suggestions:
     name = text.lstrip("#@")
     channels = find_by_name(visible_channels(user), name, limit=MAX_CHANNELS) if name and text[0] != "@" else []
     users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if name and _may_find_users(user, text) else []
-    if len(channels) < MAX_CHANNELS and name and text[0] not in "@#":
-        channels += _in_guilds(user, name, known=channels)
-    return Suggestions(channels=channels, users=users)
+    guilds = _guilds_named(user, name) if name and text[0] not in "@#" else []
+    if guilds and len(channels) < MAX_CHANNELS:
+        channels += _in_guilds(user, guilds, known=channels)
+    return Suggestions(guilds=guilds[:MAX_GUILDS], channels=channels, users=users)
 
 
 def _may_find_users(user: Actor, text: str) -> bool:
@@ -83,11 +88,14 @@ def _with_id(user: Actor, number: int) -> Suggestions:
     )
 
 
-def _in_guilds(user: Actor, name: str, *, known: Sequence[Channel]) -> list[Channel]:
-    """Return channels of guilds whose name contains the text."""
-    guilds = list(
-        guilds_for(user, VIEW_CHANNELS).filter(name__icontains=name).values_list("pk", flat=True)[:MAX_CHANNELS]
-    )
+def _guilds_named(user: Actor, name: str) -> list[Guild]:
+    """Return guilds with channels whose name contains the text."""
+    has_channels = Exists(visible_channels(user).filter(guild_id=OuterRef("pk")))
+    return list(guilds_for(user, VIEW_CHANNELS).filter(has_channels, name__icontains=name)[:MAX_CHANNELS])
+
+
+def _in_guilds(user: Actor, guilds: Sequence[Guild], *, known: Sequence[Channel]) -> list[Channel]:
+    """Return channels of some guilds, without those that are known."""
     shown = {channel.pk for channel in known}
-    found = visible_channels(user).filter(guild_id__in=guilds)[: MAX_CHANNELS + len(shown)]
+    found = visible_channels(user).filter(guild__in=guilds)[: MAX_CHANNELS + len(shown)]
     return [channel for channel in found if channel.pk not in shown][: MAX_CHANNELS - len(shown)]

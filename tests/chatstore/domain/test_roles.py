@@ -18,6 +18,7 @@ from chatstore.domain.roles import (
     Role,
     Scope,
     may_give,
+    rights_everywhere,
     rights_of,
     scope_of,
 )
@@ -56,6 +57,11 @@ def test_a_right_applies_where_one_of_the_roles_gives_it(held: list[Grant], righ
 @given(grants, st.sampled_from(sorted(RIGHTS[Role.ADMIN])))
 def test_an_account_has_a_right_anywhere_if_it_has_a_scope(held: list[Grant], right: str) -> None:
     assert (right in rights_of(held)) == (not scope_of(held, right).is_nothing)
+
+
+@given(grants, st.sampled_from(sorted(RIGHTS[Role.ADMIN])))
+def test_the_rights_in_every_channel_are_those_whose_scope_is_everything(held: list[Grant], right: str) -> None:
+    assert (right in rights_everywhere(held)) == scope_of(held, right).is_everything
 
 
 @given(grants, grants)

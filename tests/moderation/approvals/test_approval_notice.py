@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 
 from django.db import connection
@@ -26,6 +25,7 @@ from moderation.operations.purging.approvals import (
 from moderation.views.findings import list_findings
 from tests.conftest import make_user
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
+from tests.pages.reading import read_page
 from tests.plans import explain
 
 SignIn = Callable[[User], Client]
@@ -34,7 +34,7 @@ NOTICE = "page-notice warning"
 
 
 def page(client: Client, url: str = "/preferences/") -> str:
-    return html.unescape(client.get(url).content.decode())
+    return read_page(client, url)
 
 
 def test_a_lead_is_told_on_every_page_until_it_is_decided(

@@ -73,7 +73,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
     # The summary follows the input without a click.
     summary = page.get_by_label("Summary")
     expect(summary).to_contain_text(
-        "All messages in #general (Harbour) and #general (Harbour) containing the words “cheap followers”"
+        "All messages in #general (Harbour Watch) and #general (Harbour Watch) containing the words “cheap followers”"
     )
     page.locator("#words").fill("FREE coins")
     expect(summary).to_contain_text("containing the words “FREE coins”")
