@@ -58,11 +58,15 @@ def find_process(stack: Stack, name: str) -> psutil.Process | None:
 
 def start_process(stack: Stack, launch: Launch) -> psutil.Process:
     """Start a server in a session of its own, with its output appended to the log of its name."""
-    return psutil.Process(start_child(stack, launch).pid)
+    return _start(stack, launch)[1]
 
 
 def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
     """Start a process as `start_process` does; return the object whose exit code can be polled."""
+    return _start(stack, launch)[0]
+
+
+def _start(stack: Stack, launch: Launch) -> "tuple[subprocess.Popen[bytes], psutil.Process]":
     log = path_of_log(stack, launch.name)
     make_private_folder(log.parent)
     identity: dict[str, str | int | list[str]] = {}
@@ -81,10 +85,12 @@ def start_child(stack: Stack, launch: Launch) -> "subprocess.Popen[bytes]":
             start_new_session=True,
             **identity,  # type: ignore[call-overload]
         )
-    _store_pid(stack, launch.name, psutil.Process(child.pid))
+    # Not later: one that ends at once is gone when it is reaped.
+    process = psutil.Process(child.pid)
+    _store_pid(stack, launch.name, process)
     # Reap it explicitly: a zombie keeps its pid, and a killed Postgres would look alive to the next one.
     threading.Thread(target=child.wait, name=f"reap-{launch.name}", daemon=True).start()
-    return child
+    return child, process
 
 
 def _store_pid(stack: Stack, name: str, process: psutil.Process) -> None:

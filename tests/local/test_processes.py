@@ -152,6 +152,12 @@ def test_a_server_that_dies_is_reported_with_its_last_lines(stack: Stack) -> Non
         wait_until_ready(stack, server)
 
 
+def test_a_server_that_ends_before_it_is_looked_at_was_started_all_the_same(stack: Stack) -> None:
+    launch = Launch("short", ["true"], dict(os.environ), stack.folder)
+    for _ in range(50):
+        assert wait_until_dead(start_process(stack, launch), seconds=10)
+
+
 def test_only_the_last_lines_of_a_long_log_are_reported(stack: Stack) -> None:
     process = start(stack, "talker", "print('\\n'.join(f'line {n}' for n in range(100_000)))")
     assert wait_until_dead(process, seconds=10)
