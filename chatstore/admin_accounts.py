@@ -14,7 +14,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model, Q
+from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -30,6 +30,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from chatstore.admin_log import RecordedAdmin
 from chatstore.confirmation import require_confirmation
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_accounts
 
 # Registered again below, with Unfold's forms.
 admin.site.unregister(User)
@@ -143,6 +144,6 @@ def _require_present_right(request: HttpRequest, account: User) -> None:
     Of two administrators who deactivate each other at the same time, one succeeds.
     """
     own = request.user.pk
-    locked = User.objects.select_for_update(no_key=True).filter(Q(pk=account.pk) | Q(pk=own)).order_by("pk")
-    if not any(one.pk == own and one.has_perm("auth.change_user") for one in locked):
+    present = None if own is None else lock_accounts({account.pk, own}).get(own)
+    if present is None or not present.has_perm("auth.change_user"):
         raise PermissionDenied

@@ -81,8 +81,8 @@ class Limits:
 class Account:
     """An account with its messages in the time that was read, ascending. signs: in the order of `Sign`.
 
-    first_seen: when it posted for the first time, as far as it is known; None: nothing is.
-    is_established: that is over a year ago.
+    first_seen: when it posted for the first time, as far as it is known; None: nothing is. is_established: it posted
+    for the first time more than a year ago.
     """
 
     author_id: int

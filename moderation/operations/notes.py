@@ -16,10 +16,10 @@ from chatstore.domain.texts import ngettext_lazy
 from chatstore.models import Channel
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account
 from chatstore.operations.rights import scope_for
 from moderation.domain.links import find_message_link, find_purge_link
 from moderation.models import Note
-from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import (
     Actor,

@@ -26,9 +26,9 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import RoleGrant
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account
 from chatstore.operations.rights import GIVE_ROLES, require
 from moderation.models import Invitation, StaffIdentity
-from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.roles import check_grant, give_roles
 

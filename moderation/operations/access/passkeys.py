@@ -21,7 +21,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
-from moderation.operations.access.account_lock import lock_account
+from chatstore.operations.coordination.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 
 MAX_PASSKEYS = 10

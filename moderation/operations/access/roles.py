@@ -25,6 +25,7 @@ from chatstore.models import Channel, Guild, RoleGrant
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.roles import RoleGrantQuerySet
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account, lock_accounts
 from chatstore.operations.rights import (
     GIVE_ROLES,
     MAX_GRANTS,
@@ -35,7 +36,6 @@ from chatstore.operations.rights import (
     scope_for,
 )
 from moderation.models import Invitation
-from moderation.operations.access.account_lock import lock_account, lock_accounts
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import end_all_sessions, end_sessions_without_factor
 from moderation.operations.access.visibility import Actor

@@ -23,8 +23,8 @@ from django_otp_webauthn.models import WebAuthnCredential
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account
 from chatstore.operations.rights import grants_of, require
-from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.sessions import (
     end_all_sessions,

@@ -17,10 +17,10 @@ from django.db.models.functions import Coalesce, Now
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import Text, ngettext_lazy
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account
 from moderation.domain.limits import HOUR, Confirmed, PlaceLimits, free_at
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
-from moderation.operations.access.account_lock import lock_account
 from moderation.operations.access.limits import limits_of
 from moderation.operations.access.visibility import Actor
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
+from chatstore.domain.milliseconds import HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import EPOCH_MS, make_snowflake
 from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
@@ -168,9 +169,6 @@ def test_matches_are_within_the_id_range_and_by_the_authors(where: Filter, messa
         assert authors is None or message["author_id"] in authors
 
 
-HOUR_MS = 3_600_000
-
-
 @pytest.mark.parametrize(
     ("seconds", "is_within"), [(-1, False), (0, True), (1, True), (600, True), (601, False), (9_000_000, False)]
 )
@@ -193,7 +191,7 @@ def test_times_of_joining_are_asked_for_only_if_a_condition_needs_them(where: Fi
 @pytest.mark.parametrize(("minutes", "is_within"), [(-1, False), (0, True), (1_440, True), (1_441, False)])
 def test_a_message_is_within_hours_of_the_first_one_up_to_the_last(minutes: int, is_within: bool) -> None:
     first_ms = 1_714_521_600_000
-    row = make_snowflake(first_ms + minutes * 60_000), 7
+    row = make_snowflake(first_ms + minutes * MINUTE_MS), 7
     known = {7: FirstSeen(first_ms, first_ms)}
     test = compile_filter(FirstSeenWithin(24), ("message_id", "author_id"), bots=BOTS, first_seen=known.get)
     assert test(row) is is_within
