@@ -61,7 +61,7 @@ def measure(wanted: Sequence[str]) -> Iterator[tuple[str, float]]:
         clients[role].force_login(User.objects.get(username=username))
     for shot in list_shots(scene):
         is_wanted = shot.name.startswith(tuple(wanted)) if wanted else not shot.name.startswith(("readme", "admin"))
-        if is_wanted and shot.status == 200 and not shot.without:
+        if is_wanted and shot.status == 200 and not shot.site and shot.role in clients:
             if shot.begins is not None:
                 begin_now(shot.begins)
             yield shot.name, milliseconds(clients[shot.role], shot.path.partition("#")[0], 200)

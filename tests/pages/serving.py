@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.error import HTTPError
 
 from django.conf import settings
+from django.db import connection
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from chatstore.models.users import User
@@ -32,6 +35,9 @@ expect.set_options(timeout=LIMIT_SECONDS * 1_000)
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's path; another one by the environment variable."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,11 @@ def serve(logs: Path, *, purpose: str = "pages") -> Iterator[Site]:
 
 
 @contextmanager
-def serve_without(logs: Path, **named: str) -> Iterator[Site]:
-    """Run gunicorn only, with settings that name a missing server; it may answer every request with an error."""
+def serve_only_pages(logs: Path, **changed: str) -> Iterator[Site]:
+    """Run gunicorn only, with changed settings; they may name a missing server, so that requests get errors."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
-    environ = {**os.environ, "BASE_URL": url, **named}
+    environ = {**os.environ, "BASE_URL": url, **changed}
     command = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--no-control-socket"]
     web = _start(command, environ, logs / f"web-{port}.log")
     try:
@@ -131,10 +137,28 @@ def create_account(name: str) -> tuple[str, str]:
 def sign_in(page: Page, site: Site, account: tuple[str, str]) -> None:
     """Sign in through the form."""
     page.goto(f"{site.url}/sign-in/")
+    enter_password(page, account)
+    page.wait_for_url(f"{site.url}/")
+
+
+def enter_password(page: Page, account: tuple[str, str]) -> None:
+    """Send the form of the sign-in page."""
     page.get_by_label("User name").fill(account[0])
     page.get_by_label("Password").fill(account[1])
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{site.url}/")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call the function in another thread: Playwright's has an event loop, in which Django refuses database access."""
+
+    def run() -> T:
+        try:
+            return function(*arguments)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(run).result()
 
 
 def _free_port() -> int:

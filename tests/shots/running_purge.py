@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
-
-from django.db import connections
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.models import Channel, ChatUser, Guild
@@ -47,15 +44,9 @@ def make_running_purge(mona: User) -> Purge:
 
 
 def begin_now(purge_id: int) -> None:
-    """Set the confirmation to a few seconds ago, in another thread because Playwright's has an event loop."""
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(_begin, purge_id).result()
-
-
-def _begin(purge_id: int) -> None:
+    """Set the confirmation to a few seconds ago."""
     begun = postgres_now() - dt.timedelta(seconds=SECONDS)
     Purge.objects.filter(pk=purge_id).update(confirmed_at=begun, created_at=begun)
-    connections["default"].close()
 
 
 def finish_running_purge(purge: Purge) -> None:

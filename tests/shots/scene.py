@@ -42,6 +42,7 @@ from tests.moderation.raids import Raid, write_raid
 from tests.moderation.stored_sums import store_sums
 from tests.pages.conftest import make_invitation
 from tests.pages.exports import SampleExport, write_hostile, write_sample_export
+from tests.pages.second_factors import set_up
 from tests.pages.serving import create_account
 from tests.shots.health import UnhealthyChannel, make_unhealthy_channel
 from tests.shots.maintenance import MaintenanceScene, make_maintenance_scene
@@ -72,6 +73,8 @@ class Scene:
     """The objects that the list of pages refers to."""
 
     accounts: dict[str, tuple[str, str]]
+    protected: tuple[str, str]
+    protected_id: int
     sample: SampleExport
     hostile: int
     scanning: Purge
@@ -112,6 +115,7 @@ def arrange_scene(folder: Path) -> Scene:
     """Import the channels and bring each purge to its state. Takes about 30 seconds."""
     until = dt.datetime.now(dt.UTC)
     accounts = {name: create_account(name) for name in CAST}
+    protected = create_account("mona")
     mona, lena, otto, ada = (User.objects.get(username=accounts[name][0]) for name in ("mona", "lena", "otto", "ada"))
     samples: list[SampleExport] = []
     for n, name in enumerate(CHANNELS):
@@ -149,6 +153,8 @@ def arrange_scene(folder: Path) -> Scene:
     _save_members(sample, raid)
     return Scene(
         accounts=accounts,
+        protected=protected,
+        protected_id=_protect(protected),
         sample=sample,
         hostile=hostile,
         scanning=_scan_some(mona, _with_links(sample, emptied, undone_channel)),
@@ -184,6 +190,13 @@ def arrange_scene(folder: Path) -> Scene:
         decided=cases[1],
         neighbours=[*make_neighbours(sample.channel_id), sample.channel_id],
     )
+
+
+def _protect(account: tuple[str, str]) -> int:
+    """Give the account a second factor; return the account's id."""
+    user = User.objects.get(username=account[0])
+    set_up(user)
+    return user.pk
 
 
 def _save_members(sample: SampleExport, raid: Raid) -> None:

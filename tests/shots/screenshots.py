@@ -15,7 +15,18 @@ from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from tests.pages.accessibility import COLOR_RULES, violations_of
-from tests.pages.serving import Site, browse, serve, serve_without, sign_in
+from tests.pages.serving import Site, browse, in_thread, serve, serve_only_pages, sign_in
+from tests.shots.acts import (
+    Act,
+    click,
+    delete_a_message,
+    long_after_sign_in,
+    make_recovery_codes,
+    search_for,
+    sign_in_with,
+    sign_in_with_code,
+    submit,
+)
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
 from tests.shots.neighbours import show_activity
@@ -24,6 +35,9 @@ from tests.shots.scene import Scene, arrange_scene
 
 WIDTHS = (1440, 1280, 390, 360)
 CHECKED_WIDTH = 1280
+WIDE = 1200
+"""From this width on, the list of channels is beside the page instead of in a drawer."""
+
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 """Color schemes, with the rules of axe-core that are checked in each; all if there are none."""
 
@@ -44,8 +58,8 @@ FOLDER = settings.BASE_DIR / ".local" / "shots"
 class Shot:
     """A page to open: the account ("" for anonymous), the path, and the expected status.
 
-    without: a server that is missing. begins: a purge whose start is set to a few seconds ago. clicks: an element to
-    click then. types: what is typed in the search box.
+    site: which of the sites answers. begins: a purge whose start is set to a few seconds ago. act: what is done once
+    the page is open; leads_to: the error status that it gets. is_narrow: only where the channels are in a drawer.
     """
 
     name: str
@@ -53,10 +67,11 @@ class Shot:
     path: str
     status: int = 200
     whole: bool = True
-    without: str = ""
+    site: str = ""
     begins: int | None = None
-    clicks: str = ""
-    types: str = ""
+    act: Act | None = None
+    leads_to: int = 0
+    is_narrow: bool = False
 
 
 ACCOUNT_PAGES = (
@@ -80,7 +95,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("timeline-message", "mona", f"/channels/{channel}/?around={scene.message}#m{scene.message}", whole=False)
     spammed = f"/channels/{scene.done.selection['channels'][0]}/?at={day}"
     yield Shot("timeline-gap", "mona", spammed)
-    yield Shot("timeline-purge", "mona", spammed, whole=False, clicks="#messages a[data-panel]")
+    yield Shot("timeline-purge", "mona", spammed, whole=False, act=click("#messages a[data-panel]"))
     yield Shot("timeline-hostile", "lena", f"/channels/{scene.hostile}/")
     yield Shot("purge-scanning", "mona", f"/purges/{scene.scanning.pk}/")
     yield Shot("purge-ready", "mona", f"/purges/{scene.ready.pk}/")
@@ -124,6 +139,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     for more in (_error_shots, _scripted_shots):
         yield from more(f"/channels/{channel}/")
     yield from _admin_shots(scene, channel)
+    yield from _identity_shots(scene)
 
 
 def _admin_shots(scene: Scene, channel: int) -> Iterator[Shot]:
@@ -137,6 +153,22 @@ def _admin_shots(scene: Scene, channel: int) -> Iterator[Shot]:
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+
+
+def _identity_shots(scene: Scene) -> Iterator[Shot]:
+    """Yield the steps of signing in, and what comes before an act that others cannot undo. The last ones write."""
+    yield Shot("sign-in-wrong", "", "/sign-in/", act=sign_in_with((scene.protected[0], "wrong")))
+    yield Shot("sign-in-code", "", "/sign-in/", act=sign_in_with(scene.protected))
+    yield Shot("sign-in-set-up", "", "/sign-in/", site="strict", act=sign_in_with(scene.accounts["mona"]))
+    yield Shot("invitation-unknown", "", "/invitation/?token=none")
+    yield Shot("account-protected", "protected", "/account/")
+    yield Shot("passkey-new", "protected", "/account/passkeys/add/")
+    yield Shot("recovery-codes", "protected", "/account/", act=make_recovery_codes(scene.protected[0]))
+    yield Shot("account-of-other", "ada", f"/account/{scene.protected_id}/reset-second-factor/")
+    lift = long_after_sign_in(scene.accounts["lena"][0], submit("form[action$='/lift/']", reason="The case is closed"))
+    yield Shot("confirm-identity", "lena", "/holds/", act=lift, leads_to=403)
+    undone_channel = scene.undone.selection["channels"][0]
+    yield Shot("message-deleted", "mona", f"/channels/{undone_channel}/", whole=False, act=delete_a_message)
 
 
 def _composer_shots(scene: Scene, channel: int) -> Iterator[Shot]:
@@ -183,18 +215,19 @@ def _error_shots(channel: str) -> Iterator[Shot]:
     yield Shot("error-403", "tess", channel, status=403)
     yield Shot("error-404", "mona", "/channels/1/", status=404)
     yield Shot("error-no-page", "mona", "/nowhere/", status=404)
-    yield Shot("error-500", "mona", "/", status=500, without="postgres")
-    yield Shot("error-503", "mona", channel, status=503, without="cassandra")
-    yield Shot("home-cassandra-down", "mona", "/", without="cassandra")
-    yield Shot("cluster-cassandra-down", "otto", "/health/", without="cassandra")
+    yield Shot("error-500", "mona", "/", status=500, site="no postgres")
+    yield Shot("error-503", "mona", channel, status=503, site="no cassandra")
+    yield Shot("home-cassandra-down", "mona", "/", site="no cassandra")
+    yield Shot("cluster-cassandra-down", "otto", "/health/", site="no cassandra")
 
 
 def _scripted_shots(channel: str) -> Iterator[Shot]:
-    yield Shot("timeline-user", "mona", channel, whole=False, clicks="#messages a.author")
-    yield Shot("timeline-selected", "mona", channel, whole=False, clicks="#messages .select-input")
-    yield Shot("keys", "mona", channel, whole=False, clicks="#show-keys")
-    yield Shot("menu", "ada", "/preferences/", whole=False, clicks=".account > summary")
-    yield Shot("search-suggestions", "mona", "/", whole=False, types="gen")
+    yield Shot("timeline-user", "mona", channel, whole=False, act=click("#messages a.author"))
+    yield Shot("timeline-selected", "mona", channel, whole=False, act=click("#messages .select-input"))
+    yield Shot("keys", "mona", channel, whole=False, act=click("#show-keys"))
+    yield Shot("menu", "ada", "/preferences/", whole=False, act=click(".account > summary"))
+    yield Shot("drawer", "mona", channel, whole=False, act=click(".drawer-button"), is_narrow=True)
+    yield Shot("search-suggestions", "mona", "/", whole=False, act=search_for("gen"))
 
 
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
@@ -230,7 +263,9 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("home-auditor", "aron", "/")
     yield Shot("audit", "ada", "/audit/")
     yield Shot("audit-purge", "ada", f"/audit/?purge={scene.done.pk}")
-    yield Shot("audit-entry", "ada", f"/audit/?purge={scene.done.pk}&action=purge_confirmed", clicks=".audit-action")
+    yield Shot(
+        "audit-entry", "ada", f"/audit/?purge={scene.done.pk}&action=purge_confirmed", act=click(".audit-action")
+    )
     yield Shot("message-erased", "mona", f"/channels/{scene.erased.selection['channels'][0]}/{scene.erased_message}/")
 
 
@@ -257,19 +292,19 @@ def take_shots(
 ) -> list[str]:
     """Open the pages in each width and scheme; return their faults, one line each.
 
-    sites: by the server that is missing in each. only_check: without screenshots.
+    sites: by name; the one without a name has a worker. only_check: without screenshots.
     """
     faults: list[str] = []
     for width in widths:
         contexts: dict[str, BrowserContext] = {}
         for shot in list_shots(scene):
-            if wanted and not shot.name.startswith(tuple(wanted)):
+            if (wanted and not shot.name.startswith(tuple(wanted))) or (shot.is_narrow and width >= WIDE):
                 continue
             if shot.role not in contexts:
                 contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width)
             page = contexts[shot.role].new_page()
             label = f"{shot.name}-{width}"
-            found = _take(page, sites[shot.without], shot, "" if only_check else label)
+            found = _take(page, sites[shot.site], shot, "" if only_check else label)
             faults += [f"{label}: {fault}" for fault in found]
             page.close()
         for context in contexts.values():
@@ -279,10 +314,12 @@ def take_shots(
 
 def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int) -> BrowserContext:
     context = browser.new_context(viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
-    if role:
-        page = context.new_page()
+    page = context.new_page()
+    if role == "protected":
+        sign_in_with_code(page, site, scene.protected)
+    elif role:
         sign_in(page, site, scene.accounts[role])
-        page.close()
+    page.close()
     return context
 
 
@@ -292,20 +329,18 @@ def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
 
     def listen(message: ConsoleMessage) -> None:
         # The browser reports an expected error status as a failed load.
-        is_expected = shot.status >= 400 and f"status of {shot.status}" in message.text
+        expected = [f"status of {status}" for status in (shot.status, shot.leads_to) if status >= 400]
+        is_expected = any(text in message.text for text in expected)
         if message.type in ("error", "warning") and not is_expected:
             faults.append(f"console {message.type}: {message.text[:300]}")
 
     page.on("console", listen)
     page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
     if shot.begins is not None:
-        begin_now(shot.begins)
+        in_thread(begin_now, shot.begins)
     response = page.goto(site.url + shot.path)
-    if shot.clicks:
-        page.locator(shot.clicks).last.click()
-    if shot.types:
-        page.get_by_role("searchbox").press_sequentially(shot.types)
-    if shot.clicks or shot.types:
+    if shot.act:
+        shot.act(page)
         page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
@@ -338,14 +373,15 @@ def main(arguments: Sequence[str]) -> int:
         connections["default"].close()
         with (
             serve(Path(folder)) as site,
-            serve_without(Path(folder), CASSANDRA_PORT="1") as no_cassandra,
-            serve_without(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
+            serve_only_pages(Path(folder), CASSANDRA_PORT="1") as no_cassandra,
+            serve_only_pages(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
+            serve_only_pages(Path(folder), SECOND_FACTOR_ROLES="moderator") as strict,
             browse() as browser,
         ):
             fake_heartbeats(site)
             fill_lists(site)
             show_activity(site, scene.neighbours, raided=scene.raided)
-            sites = {"": site, "cassandra": no_cassandra, "postgres": no_postgres}
+            sites = {"": site, "no cassandra": no_cassandra, "no postgres": no_postgres, "strict": strict}
             faults = take_shots(browser, sites, scene, wanted, widths=widths, only_check=only_check)
         finish_maintenance_scene(scene.maintenance)
         finish_running_purge(scene.running)

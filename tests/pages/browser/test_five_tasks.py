@@ -24,8 +24,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
 from tests.moderation.channels import make_channel, now_ms, purge_now, recent_ids, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 SPAMMED_CHANNELS = 17
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from chatstore.models import Channel
 from tests.moderation.channels import WILMA, make_channel, old_ids, recent_ids, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
-
-ATTEMPTS = 10
-ANSWER_MS = 15_000
+from tests.pages.browser.asking_again import expect_text
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 
 def fill_channel() -> Channel:
@@ -20,18 +15,6 @@ def fill_channel() -> Channel:
     write(channel, old_ids(6), content="cheap coins")
     write(channel, recent_ids(2), author=WILMA, content="good morning")
     return channel
-
-
-def expect_matches(matches: Locator, text: str, *, again: Callable[[], object]) -> None:
-    """Wait for the text. On a busy machine the search may reach its deadline first; then ask again, as people do."""
-    for _ in range(ATTEMPTS):
-        try:
-            expect(matches).to_contain_text(text, timeout=ANSWER_MS)
-        except AssertionError:
-            again()
-        else:
-            return
-    expect(matches).to_contain_text(text)
 
 
 def test_matches_follow_what_is_typed_and_the_newest_request_wins(site: Site) -> None:
@@ -48,10 +31,10 @@ def test_matches_follow_what_is_typed_and_the_newest_request_wins(site: Site) ->
             words.fill("")
             words.press_sequentially(text, delay=20)
 
-        expect_matches(matches, "6 matches", again=lambda: type_again("coins"))
+        expect_text(matches, "6 matches", again=lambda: type_again("coins"))
         expect(matches.get_by_role("listitem")).to_have_count(5)
         words.fill("good morning")
-        expect_matches(matches, "2 matches", again=lambda: type_again("good morning"))
+        expect_text(matches, "2 matches", again=lambda: type_again("good morning"))
         expect(matches.get_by_role("listitem")).to_have_count(2)
         words.fill("")
         expect(matches).to_contain_text("The newest matches appear here")
@@ -62,7 +45,7 @@ def test_a_form_that_is_filled_in_already_shows_its_matches(site: Site) -> None:
     with browse_as(account, site) as page:
         channel = in_thread(fill_channel)
         page.goto(f"{site.url}/channels/{channel.pk}/delete/?words=morning")
-        expect_matches(page.get_by_role("region", name="First matches"), "2 matches", again=page.reload)
+        expect_text(page.get_by_role("region", name="First matches"), "2 matches", again=page.reload)
 
 
 def test_a_click_on_a_bar_zooms_without_a_new_page(site: Site) -> None:

@@ -15,8 +15,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 WIDTHS = (360, 390, 720)
 

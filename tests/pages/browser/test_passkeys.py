@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from chatstore.models.users import User
 from moderation.models import AuditEntry
 from tests.pages.second_factors import set_up
-from tests.pages.serving import Site, browse, create_account
+from tests.pages.serving import Site, browse, create_account, enter_password
 
 AUTHENTICATOR = {
     "protocol": "ctap2",
@@ -19,11 +19,9 @@ AUTHENTICATOR = {
 }
 
 
-def enter_password(page: Page, url: str, account: tuple[str, str]) -> None:
+def reach_code(page: Page, url: str, account: tuple[str, str]) -> None:
     page.goto(f"{url}/sign-in/")
-    page.get_by_label("User name").fill(account[0])
-    page.get_by_label("Password").fill(account[1])
-    page.get_by_role("button", name="Sign in", exact=True).click()
+    enter_password(page, account)
     page.wait_for_url(f"{url}/sign-in/code/")
 
 
@@ -40,7 +38,7 @@ def test_a_passkey_is_added_signs_in_and_confirms(site: Site) -> None:
         session.send("WebAuthn.enable")
         authenticator = session.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})["authenticatorId"]
 
-        enter_password(page, url, account)
+        reach_code(page, url, account)
         expect(page.get_by_role("button", name="Use a passkey")).to_have_count(0)
         page.get_by_label("Code").fill(recovery_code)
         page.get_by_role("button", name="Sign in", exact=True).click()
@@ -54,7 +52,7 @@ def test_a_passkey_is_added_signs_in_and_confirms(site: Site) -> None:
         assert len(session.send("WebAuthn.getCredentials", {"authenticatorId": authenticator})["credentials"]) == 1
 
         page.context.clear_cookies()
-        enter_password(page, url, account)
+        reach_code(page, url, account)
         page.get_by_role("button", name="Use a passkey").click()
         page.wait_for_url(f"{url}/")
         page.goto(f"{url}/account/")
@@ -64,7 +62,7 @@ def test_a_passkey_is_added_signs_in_and_confirms(site: Site) -> None:
         session.send("WebAuthn.clearCredentials", {"authenticatorId": authenticator})
         session.send("WebAuthn.setUserVerified", {"authenticatorId": authenticator, "isUserVerified": True})
         page.context.clear_cookies()
-        enter_password(page, url, account)
+        reach_code(page, url, account)
         page.get_by_role("button", name="Use a passkey").click()
         expect(page.get_by_text("The browser did not use a passkey.")).to_be_visible()
     actions = list(AuditEntry.objects.filter(actor=user).values_list("action", flat=True).order_by("id"))

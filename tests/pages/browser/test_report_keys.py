@@ -8,8 +8,7 @@ from chatstore.models import Channel, ReportCase
 from moderation.models import Purge
 from tests.chatstore.reports import report
 from tests.moderation.channels import make_channel, old_ids, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 
 def make_cases() -> list[ReportCase]:

@@ -9,8 +9,7 @@ from moderation.models import Purge
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from tests.moderation.channels import by_victor, make_channel, old_ids, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 BUCKETS = 40
 

@@ -7,16 +7,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
-from django.db import connection
 from playwright.sync_api import Page, expect
 
 from chatstore.models.users import User
@@ -25,9 +22,7 @@ from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import by_victor, confirm, make_channel, old_ids, preview, purge_now, run_to_end, write
-from tests.pages.serving import Site, browse_as, create_account
-
-T = TypeVar("T")
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 DELAY_SECONDS = 3
 """Delay of each document, long enough for three polls."""
@@ -97,19 +92,6 @@ def browser_session(site: Site) -> Iterator[BrowserSession]:
     account = create_account("mona")
     with browse_as(account, site) as page:
         yield BrowserSession(page, site, account[0])
-
-
-def in_thread(function: Callable[[], T]) -> T:
-    """Call the function in another thread: Playwright's has an event loop, in which Django refuses database access."""
-
-    def run() -> T:
-        try:
-            return function()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(run).result()
 
 
 def draft(user: User) -> Purge:

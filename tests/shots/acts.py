@@ -1,0 +1,99 @@
+"""What is done on a page before its screenshot is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from playwright.sync_api import Page
+
+from chatstore.models.users import User
+from moderation.models import StaffSession
+from moderation.sessions import SessionStore
+from tests.pages.second_factors import code_of
+from tests.pages.serving import Site, enter_password, in_thread
+
+Act = Callable[[Page], None]
+"""Does something on the page that is open."""
+
+
+def click(selector: str) -> Act:
+    """Click the last element that matches."""
+    return lambda page: page.locator(selector).last.click()
+
+
+def submit(form: str, **values: str) -> Act:
+    """Fill the fields of the first form that matches, by their names, and send it. The form may be folded."""
+
+    def act(page: Page) -> None:
+        found = page.locator(form).first
+        found.evaluate("form => { for (let at = form; at; at = at.parentElement) at.open = true; }")
+        for name, value in values.items():
+            found.locator(f"[name={name}]").fill(value)
+        found.locator("button:not([type=button])").last.click()
+
+    return act
+
+
+def search_for(text: str) -> Act:
+    return lambda page: page.get_by_role("searchbox").press_sequentially(text)
+
+
+def delete_a_message(page: Page) -> None:
+    """Delete the newest message by its own button, and wait for the offer to undo that."""
+    row = page.locator("#messages .msg:not(.deleted)").last
+    row.scroll_into_view_if_needed()
+    row.hover()
+    row.locator("button.delete").click()
+    page.locator("#toast form").wait_for()
+
+
+def sign_in_with(account: tuple[str, str]) -> Act:
+    """Enter a user name and a password as if for the first time."""
+
+    def act(page: Page) -> None:
+        page.context.clear_cookies()
+        page.reload()
+        enter_password(page, account)
+
+    return act
+
+
+def make_recovery_codes(username: str) -> Act:
+    """Replace the recovery codes of the account, on its page."""
+
+    def act(page: Page) -> None:
+        # Found now: a code is valid for half a minute.
+        submit("form[action$='/recovery-codes/']", code=in_thread(_find_code, username))(page)
+
+    return act
+
+
+def long_after_sign_in(username: str, then: Act) -> Act:
+    """Do something when the account's confirmation of its identity no longer counts."""
+
+    def act(page: Page) -> None:
+        in_thread(_age_sessions, username)
+        then(page)
+
+    return act
+
+
+def sign_in_with_code(page: Page, site: Site, account: tuple[str, str]) -> None:
+    """Sign in with a password and the code of an app."""
+    page.goto(f"{site.url}/sign-in/")
+    enter_password(page, account)
+    page.get_by_label("Code").fill(in_thread(_find_code, account[0]))
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"{site.url}/")
+
+
+def _find_code(username: str) -> str:
+    return code_of(User.objects.get(username=username))
+
+
+def _age_sessions(username: str) -> None:
+    for key in StaffSession.objects.filter(account__username=username).values_list("session_key", flat=True):
+        session = SessionStore(key)
+        session["confirmed_at"] -= settings.CONFIRM_MINUTES * 60 + 1
+        session.save()
