@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
+from chatstore.models.names import LONGEST_NAME
 from moderation.domain.filters import Content
 from moderation.domain.links import find_message_link
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS
@@ -123,7 +124,7 @@ class PlaceForm(forms.Form):
 
     channels = forms.CharField(required=False, max_length=NAMES_CHARACTERS)
     except_channels = forms.CharField(required=False, max_length=NAMES_CHARACTERS)
-    guild = forms.CharField(required=False, max_length=24)
+    guild = forms.CharField(required=False, max_length=LONGEST_NAME)
     with_pinned = forms.BooleanField(required=False)
     everything = forms.BooleanField(required=False)
     channel_name = forms.CharField(required=False, max_length=200)

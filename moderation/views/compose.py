@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +14,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
-from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel
+from chatstore.operations.health.channel_list import guild_names
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
 from moderation.models import Purge
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for
-from moderation.operations.lookup.sidebar import visible_guilds
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.preview.scan import scan_purge
@@ -207,7 +205,7 @@ def _show_form(
         "form": form,
         "error_message": error_message,
         "strip": _map(channel) if channel else None,
-        "guilds": () if channel else _offered_guilds(request.user, form),
+        "guilds": () if channel else guild_names(request.user, ADD_PURGE),
         "replaced": replaced,
         "filters": describe_filters(request.user, channel),
         "filter_name": request.POST.get("filter_name", ""),
@@ -217,14 +215,6 @@ def _show_form(
         **_describe_selection(request.user, form, channel),
     }
     return render(request, "moderation/compose/compose.html", context, status=400 if error_message else 200)
-
-
-def _offered_guilds(user: Actor, form: Composer) -> list[Guild]:
-    """Return the guilds to choose from, with the one that is chosen: without it, an edited preview would lose it."""
-    chosen = None
-    with suppress(BadInput):
-        chosen = parse_snowflake(form.place["guild"].value())
-    return visible_guilds(user, ADD_PURGE, among_them=chosen)
 
 
 def _format_heading(channel: Channel | None) -> str:

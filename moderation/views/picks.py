@@ -20,8 +20,8 @@ from django.views.decorators.http import require_POST, require_safe
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel, ChatUser
-from moderation.forms import Composer, read_cursor
+from chatstore.models import Channel, ChatUser, Guild
+from moderation.forms import Composer
 from moderation.operations.access.visibility import ADD_PURGE, Actor
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.lookup.chat_users import account_made_at
@@ -30,8 +30,10 @@ from moderation.operations.selection.parsing import Terms, parse_selection, spli
 from moderation.operations.selection.suggestions import (
     MAX_SUGGESTED,
     channels_named,
+    guild_named,
     people_named,
     suggest_channels,
+    suggest_guilds,
     suggest_people,
 )
 from moderation.presentation.avatars import initials_of, tone_of
@@ -44,8 +46,11 @@ MAX_TYPED_CHARACTERS = 200
 """Length of what a field of one name accepts."""
 
 
+Named = Channel | ChatUser | Guild
+
+
 class Pick(NamedTuple):
-    """A chat user or a channel. value: what is put into the field. avatar: of a user, its tone and initials."""
+    """A chat user, a channel or a guild. value: what is put into the field. avatar: a user’s tone and initials."""
 
     value: str
     label: str
@@ -63,7 +68,7 @@ class Chosen(NamedTuple):
 @require_safe
 @permission_required("moderation.add_purge", raise_exception=True)
 def suggestions(request: HttpRequest) -> JsonResponse:
-    """Return the users or channels (`kind`) whose names contain `q`. `guild`: only channels of this guild."""
+    """Return the users, channels or guilds (`kind`) whose names contain `q`. `guild`: only channels of this guild."""
     return _suggest(request, ADD_PURGE)
 
 
@@ -76,11 +81,14 @@ def audit_suggestions(request: HttpRequest) -> JsonResponse:
 
 def _suggest(request: HttpRequest, right: str) -> JsonResponse:
     typed = request.GET.get("q", "")
-    if request.GET.get("kind") == "channels":
-        channels = suggest_channels(request.user, typed, right=right, guild_id=read_cursor(request.GET, "guild"))
-        found = describe_rows(channels)
-    else:
-        found = describe_rows(suggest_people(request.user, typed))
+    match request.GET.get("kind"):
+        case "channels":
+            guild = request.GET.get("guild", "").strip()
+            found = describe_rows(suggest_channels(request.user, typed, right=right, guild=guild))
+        case "guilds":
+            found = describe_rows(suggest_guilds(request.user, typed, right=right))
+        case _:
+            found = describe_rows(suggest_people(request.user, typed))
     return JsonResponse({"picks": [pick._asdict() for pick in found]})
 
 
@@ -110,6 +118,7 @@ def describe_fields(user: Actor, form: Composer) -> dict[str, str]:
     users, channels = people_named(user, people.values()), channels_named(user, places.values())
     described = {name: [_describe_name(typed, users) for typed in _split(text)] for name, text in people.items()}
     described |= {name: [_describe_name(typed, channels) for typed in _split(text)] for name, text in places.items()}
+    described["guild"] = _describe_guild(user, form.place["guild"].value() or "")
     return {name.replace("-", "_"): json.dumps([pick._asdict() for pick in picks]) for name, picks in described.items()}
 
 
@@ -136,16 +145,26 @@ def _describe_name(typed: str, known: dict[str, Any]) -> Pick:
     return Pick(typed, show_hidden(typed)) if row is None else describe_row(row)
 
 
-def describe_row(row: Channel | ChatUser) -> Pick:
-    """Return how a channel or a chat user is offered."""
+def _describe_guild(user: Actor, typed: str) -> list[Pick]:
+    name = typed.strip().replace("\x00", "")
+    if not name:
+        return []
+    guild = guild_named(user, name)
+    return [Pick(name, show_hidden(name)) if guild is None else describe_row(guild)]
+
+
+def describe_row(row: Named) -> Pick:
+    """Return how a channel, a guild or a chat user is offered."""
+    if isinstance(row, Guild):
+        return Pick(str(row.pk), show_hidden(row.name))
     return _describe_channel(row) if isinstance(row, Channel) else _describe_user(row)
 
 
-def describe_rows(rows: Sequence[Channel] | Sequence[ChatUser]) -> list[Pick]:
+def describe_rows(rows: Sequence[Channel] | Sequence[Guild] | Sequence[ChatUser]) -> list[Pick]:
     """Return how several are offered: those that read the same are told apart, by the minute, or else by their ID."""
-    described: list[Channel | ChatUser] = [*rows]
+    described: list[Named] = [*rows]
     picks = [describe_row(row) for row in described]
-    tell_apart: tuple[Callable[[Channel | ChatUser, Pick], Pick], ...] = (_with_minute, _with_id)
+    tell_apart: tuple[Callable[[Named, Pick], Pick], ...] = (_with_minute, _with_id)
     for add in tell_apart:
         alike = Counter((pick.label, pick.note) for pick in picks)
         picks = [
@@ -155,11 +174,11 @@ def describe_rows(rows: Sequence[Channel] | Sequence[ChatUser]) -> list[Pick]:
     return picks
 
 
-def _with_minute(row: Channel | ChatUser, pick: Pick) -> Pick:
-    return pick if isinstance(row, Channel) else _describe_user(row, to_the_minute=True)
+def _with_minute(row: Named, pick: Pick) -> Pick:
+    return _describe_user(row, to_the_minute=True) if isinstance(row, ChatUser) else pick
 
 
-def _with_id(row: Channel | ChatUser, pick: Pick) -> Pick:
+def _with_id(row: Named, pick: Pick) -> Pick:
     number = gettext("ID %(id)s") % {"id": row.pk}
     return pick._replace(note=" · ".join(filter(None, (pick.note, number))))
 

@@ -85,7 +85,7 @@ EVERYWHERE: tuple[tuple[dict[str, str], str], ...] = (
     ({"words": "coins"}, "Enter an author"),
     ({"words": "coins", "channels": "no-such-channel-here"}, "There is no channel"),
     ({"authors": "12", "guild": "12345678"}, "There is no server"),
-    ({"words": "coins", "guild": "x"}, "not an ID"),
+    ({"words": "coins", "guild": "x"}, "There is no server “x”"),
     ({"selected": "1", "message_id": "5"}, "Nothing is selected"),
 )
 

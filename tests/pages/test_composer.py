@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from django.test import Client
 
 from chatstore.domain.roles import Role
@@ -18,7 +17,6 @@ from moderation.domain.filters import Similar
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.lookup import sidebar
 from moderation.operations.preview.scan import scan_purge
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, old_ids, write
@@ -157,22 +155,24 @@ def test_the_accounts_of_a_raid_fit_into_one_field(mona: User, sign_in: SignIn) 
     assert selected.author_ids == frozenset(accounts)
 
 
-def test_a_whole_guild_is_chosen_from_the_list(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+def test_a_whole_guild_is_chosen_by_its_id(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, guild = sign_in(mona), previewed.channel.guild_id
     page = client.get("/delete/", {"guild": str(guild), "author": UNKNOWN_USER}).content.decode()
-    assert f'<option value="{guild}" selected>Harbour</option>' in page
+    assert f'name="guild" value="{guild}"' in page
     assert f'name="authors" value="{UNKNOWN_USER}"' in page
     assert f"All messages by user {UNKNOWN_USER} in all channels of Harbour, except pinned" in page
     assert select(client, "/delete/", {"guild": str(guild), "words": "x"}).guild_id == guild
 
 
-def test_a_guild_that_is_not_among_those_listed_stays_chosen(
-    previewed: PreviewedPurge, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sidebar, "MAX_GUILDS", 0)
-    guild = previewed.channel.guild_id
-    page = sign_in(mona).get("/delete/", {"guild": str(guild)}).content.decode()
-    assert f'<option value="{guild}" selected>Harbour</option>' in page
+def test_a_guild_is_chosen_by_its_name_unless_several_have_it(mona: User, sign_in: SignIn) -> None:
+    client, name = sign_in(mona), f"Harbour, “{secrets.token_hex(4)}”"
+    guild = make_channel(guild=name).guild_id
+    assert select(client, "/delete/", {"guild": f" {name.upper()}", "words": "x"}).guild_id == guild
+    make_channel(guild=name)
+    refused = client.post("/delete/", {"guild": name, "words": "x"})
+    assert refused.status_code == 400
+    assert "Several servers are called" in refused.content.decode()
+    assert html.escape(name) in refused.content.decode()
 
 
 def test_a_guild_of_others_is_not_offered_by_its_id(previewed: PreviewedPurge, sign_in: SignIn) -> None:

@@ -74,6 +74,29 @@ def test_a_channel_has_its_guild_and_category_and_a_guild_narrows_the_list(mona:
     assert [pick["value"] for pick in narrowed] == [str(other.pk)]
 
 
+def test_guilds_are_suggested_by_a_part_of_the_name_where_one_may_delete(sign_in: SignIn) -> None:
+    word = secrets.token_hex(6)
+    here, there, read = (make_channel(guild=f"The {word} {kind}") for kind in ("club", "crew", "choir"))
+    gina = make_user("gina", group=None)
+    for channel in (here, there):
+        give(gina, Role.MODERATOR, guild_id=channel.guild_id)
+    give(gina, Role.AUDITOR, guild_id=read.guild_id)
+    client, ids = sign_in(gina), [str(here.guild_id), str(there.guild_id)]
+    assert [pick["value"] for pick in picks_of(client, kind="guilds", q=word.upper())] == ids
+    assert [pick["label"] for pick in picks_of(client, kind="guilds", q=ids[1])] == [f"The {word} crew"]
+    assert picks_of(client, kind="guilds", q=str(read.guild_id)) == []
+    # Before anything is typed, the first ones are offered.
+    assert [pick["value"] for pick in picks_of(client, kind="guilds", q="")] == ids
+
+
+def test_guilds_with_the_same_name_are_told_apart_by_their_ids(mona: User, sign_in: SignIn) -> None:
+    name = f"Harbour {secrets.token_hex(6)}"
+    ids = {str(make_channel(guild=name).guild_id) for _ in range(2)}
+    found = picks_of(sign_in(mona), kind="guilds", q=name)
+    assert {pick["value"] for pick in found} == ids
+    assert all(pick["note"] == f"ID {pick['value']}" for pick in found)
+
+
 def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_in: SignIn) -> None:
     one, other = make_channel(), make_channel()
     author, silent = make_author("wilma"), make_author("silent")
@@ -105,11 +128,16 @@ def test_a_count_that_is_not_complete_is_a_lower_bound(
 
 def test_what_the_fields_contain_is_described(mona: User, sign_in: SignIn) -> None:
     author, channel = make_author(f"wilma{secrets.token_hex(6)}"), make_channel(guild="Harbour", name="pier")
-    query = {"authors": f"{author.name}, nobody-{author.pk}, <b>", "channels": str(channel.pk)}
+    query = {
+        "authors": f"{author.name}, nobody-{author.pk}, <b>",
+        "channels": str(channel.pk),
+        "guild": str(channel.guild_id),
+    }
     page = sign_in(mona).get("/delete/", query).content.decode()
     fields = [json.loads(html.unescape(text)) for text in re.findall(r'data-picks="([^"]*)"', page)]
-    channels, excepted, authors, *others = fields
+    channels, guild, excepted, authors, *others = fields
     assert [(pick["value"], pick["label"]) for pick in channels] == [(str(channel.pk), "#pier")]
+    assert guild == [{"value": query["guild"], "label": "Harbour", "note": "", "avatar": None}]
     assert excepted == []
     assert [pick["value"] for pick in authors] == [str(author.pk), f"nobody-{author.pk}", "<b>"]
     assert authors[1]["avatar"] is None

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
-
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
-from chatstore.operations.rights import VIEW_CHANNELS
 from chatstore.store.activity import channels_active_within, posts_of_hour
-from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.access.visibility import Actor, guilds_with_channels, visible_channels
 from moderation.operations.lookup.channels import newest_among
 from moderation.operations.lookup.pinned import pinned_channels
 from moderation.operations.raids.detection import raided_channels
@@ -79,7 +76,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
     listed = neighbours[:MAX_NEIGHBOURS]
     return Sidebar(
-        guilds=visible_guilds(user, among_them=guild.pk if guild else None),
+        guilds=_list_guilds(user, among_them=guild.pk if guild else None),
         guild=guild,
         channel_id=channel.pk if channel else None,
         is_open=is_open,
@@ -125,12 +122,12 @@ def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
         return {}
 
 
-def visible_guilds(user: Actor, right: str = VIEW_CHANNELS, *, among_them: int | None = None) -> list[Guild]:
-    """Return the guilds with channels in which a user has a right, by default to open them, by name.
+def _list_guilds(user: Actor, *, among_them: int | None) -> list[Guild]:
+    """Return the guilds with channels that a user may open, by name.
 
-    At most `MAX_GUILDS`, and `among_them`, the id of the one that is open or chosen, before them if it is not listed.
+    At most `MAX_GUILDS`, and `among_them`, the id of the one that is open, before them if it is not listed.
     """
-    visible = Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))
+    visible = guilds_with_channels(user)
     guilds = list(visible[:MAX_GUILDS])
     if among_them is None or among_them in {guild.pk for guild in guilds}:
         return guilds

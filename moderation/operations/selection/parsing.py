@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake, time_of
 from chatstore.domain.texts import Text
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.names import find_by_name
 from chatstore.operations.rights import scope_for
@@ -43,7 +45,7 @@ from moderation.domain.filters import (
 from moderation.domain.links import find_message_link
 from moderation.domain.selection import Selection
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS
-from moderation.operations.access.visibility import ADD_PURGE, Actor, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, guilds_with_channels, visible_channels
 
 MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
@@ -100,8 +102,8 @@ class Terms:
 class Description:
     """Selection as typed: matches all of `all`, any of `either`, and none of `none`.
 
-    channels, except_channels: names or ids, separated by commas. guild: its id. everything: the whole of the one
-    channel, whose name is typed as a confirmation.
+    channels, except_channels: names or ids, separated by commas. guild: a name or an id. everything: the whole of the
+    one channel, whose name is typed as a confirmation.
     """
 
     channels: str = ""
@@ -132,7 +134,8 @@ def parse_selection(description: Description, *, user: Actor, now: dt.datetime) 
     Raises `BadInput` for names that are unknown or ambiguous, and if there are no conditions.
     """
     channels = visible_channels(user, ADD_PURGE)
-    guild_id = parse_snowflake(description.guild) if description.guild.strip() else None
+    guild = description.guild.strip()
+    guild_id = find_guild(guild, guilds_with_channels(user, ADD_PURGE)).pk if guild else None
     if guild_id is not None:
         channels = channels.filter(guild_id=guild_id)
     named = [find_channel(name, channels) for name in split_names(description.channels)]
@@ -395,6 +398,23 @@ def find_channel(name: str, channels: ChannelQuerySet) -> Channel:
             candidates=like,
         )
     return found[0]
+
+
+def find_guild(name: str, guilds: QuerySet[Guild]) -> Guild:
+    """Return the one guild that an id or a name refers to. Raises `BadInput` if there are none or several."""
+    if "\x00" in name:
+        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
+    found = {guild.pk: guild for guild in guilds.filter(name__iexact=name)[:MAX_CANDIDATES]}
+    with suppress(BadInput):
+        found |= guilds.in_bulk([parse_snowflake(name)])
+    if not found:
+        raise BadInput(_("There is no server “%(name)s”. Enter its exact name or its ID.", name=name[:60]))
+    if len(found) > 1:
+        ids = tuple(str(guild_id) for guild_id in sorted(found)[:5])
+        raise BadInput(
+            _("Several servers are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
+        )
+    return next(iter(found.values()))
 
 
 def _number(name: str) -> int | None:

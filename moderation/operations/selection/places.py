@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from contextlib import suppress
+
+from django.db.models import QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.roles import Grant, Role
-from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Guild
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, scope_for
 from moderation.operations.access.visibility import visible_channels
-from moderation.operations.selection.parsing import find_channel, split_names
+from moderation.operations.selection.parsing import find_channel, find_guild, split_names
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-
-MAX_CANDIDATES = 5
 
 LAST_YEAR = dt.MAXYEAR - 1
 """Last year in which a role can end. A later time may not exist in the time zone of who views it."""
@@ -31,7 +29,7 @@ def parse_grants(role: str, *, guild: str, channels: str, user: User) -> list[Gr
     """
     if role not in {one.value for one in Role}:
         raise BadInput(_("Choose a role."))
-    guild_id = _find_guild(guild.strip(), user) if guild.strip() else None
+    guild_id = find_guild(guild.strip(), _administered_guilds(user)).pk if guild.strip() else None
     names = split_names(channels)
     if not names:
         return [Grant(Role(role), guild_id=guild_id)]
@@ -62,20 +60,6 @@ def _check_year(time: dt.datetime) -> dt.datetime:
     return time
 
 
-def _find_guild(name: str, user: User) -> int:
-    if "\x00" in name:
-        raise BadInput(_("A name cannot contain a NUL character. Remove it."))
+def _administered_guilds(user: User) -> QuerySet[Guild]:
     scope = scope_for(user, GIVE_ROLES)
-    guilds = Guild.objects.all() if scope.every_guild else Guild.objects.filter(pk__in=scope.guilds)
-    found = set(guilds.filter(name__iexact=name).values_list("pk", flat=True)[:MAX_CANDIDATES])
-    with suppress(BadInput):
-        found |= set(guilds.filter(pk=parse_snowflake(name)).values_list("pk", flat=True))
-    within = sorted(found)
-    if not within:
-        raise BadInput(_("There is no server “%(name)s”. Enter its exact name or its ID.", name=name[:60]))
-    if len(within) > 1:
-        ids = tuple(str(guild_id) for guild_id in within)
-        raise BadInput(
-            _("Several servers are called “%(name)s”. Enter an ID instead: %(ids)s …", name=name[:60], ids=ids)
-        )
-    return within[0]
+    return Guild.objects.all() if scope.every_guild else Guild.objects.filter(pk__in=scope.guilds)

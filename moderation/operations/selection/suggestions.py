@@ -1,4 +1,4 @@
-"""Chat users and channels that are suggested for a name in the composer, and those that its fields name already.
+"""Chat users, channels and guilds that are suggested for a name in the composer, and those that its fields name.
 
 By index, so that each keystroke may ask.
 """
@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import find_by_name
-from moderation.operations.access.visibility import ADD_PURGE, Actor, require, visible_channels
-from moderation.operations.selection.parsing import find_author, find_channel, split_names
+from moderation.operations.access.visibility import ADD_PURGE, Actor, guilds_with_channels, require, visible_channels
+from moderation.operations.selection.parsing import find_author, find_channel, find_guild, split_names
 
 MAX_SUGGESTED = 8
 
@@ -30,20 +30,34 @@ def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
     return known or find_by_name(ChatUser.objects.all(), name, limit=MAX_SUGGESTED)
 
 
-def suggest_channels(user: Actor, typed: str, *, right: str = ADD_PURGE, guild_id: int | None = None) -> list[Channel]:
+def suggest_channels(user: Actor, typed: str, *, right: str = ADD_PURGE, guild: str = "") -> list[Channel]:
     """Return channels in which the user has a right, by the beginning or a part of a name, or by an id.
 
-    guild_id: only those of this guild. Raises `Forbidden`.
+    guild: only those of this guild, by name or id. Raises `Forbidden`, and `BadInput` for an unknown guild.
     """
     require(user, right)
     channels = visible_channels(user, right)
-    if guild_id is not None:
-        channels = channels.filter(guild_id=guild_id)
+    if guild:
+        channels = channels.filter(guild_id=find_guild(guild, guilds_with_channels(user, right)).pk)
     name = _clean(typed, "#")
     if not name:
         return []
     known = [] if (number := _number(name)) is None else list(channels.filter(pk=number))
     return known or find_by_name(channels, name, limit=MAX_SUGGESTED)
+
+
+def suggest_guilds(user: Actor, typed: str, *, right: str = ADD_PURGE) -> list[Guild]:
+    """Return guilds with channels in which the user has a right, by a part of the name, or by an id; else the first.
+
+    Raises `Forbidden`.
+    """
+    require(user, right)
+    guilds, name = guilds_with_channels(user, right), typed.strip()
+    if "\x00" in name:
+        return []
+    known = [] if (number := _number(name)) is None else list(guilds.filter(pk=number))
+    # As in the search box: guilds are few enough to be searched without an index.
+    return known or list(guilds.filter(name__icontains=name)[:MAX_SUGGESTED])
 
 
 def people_named(user: Actor, fields: Iterable[str]) -> dict[str, ChatUser]:
@@ -71,6 +85,14 @@ def channels_named(user: Actor, fields: Iterable[str]) -> dict[str, Channel]:
         except BadInput:
             continue
     return known
+
+
+def guild_named(user: Actor, typed: str) -> Guild | None:
+    """Return the guild of a name or an id; None if that is not one guild."""
+    try:
+        return find_guild(typed, guilds_with_channels(user))
+    except BadInput:
+        return None
 
 
 def _names_in(fields: Iterable[str]) -> list[str]:

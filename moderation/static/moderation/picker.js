@@ -11,6 +11,7 @@ class Picker {
   constructor(field) {
     this.kind = field.dataset.picker;
     this.isSingle = "single" in field.dataset;
+    this.listsAll = this.kind === "guilds"; // they are few, so some are offered before anything is typed
     this.source = field.querySelector("input");
     this.picked = JSON.parse(field.dataset.picks || "[]"); // {value, label, note, avatar: [tone, initials] or null}
     this.shown = [];
@@ -41,6 +42,7 @@ class Picker {
 
     // What is being typed is not chosen yet, so the form does not hear of it.
     this.input.addEventListener("input", (event) => { event.stopPropagation(); this.suggestSoon(); });
+    if (this.listsAll) this.input.addEventListener("click", () => this.list.hidden && this.suggest());
     this.input.addEventListener("keydown", (event) => this.press(event));
     this.input.addEventListener("paste", (event) => this.paste(event));
     this.input.addEventListener("blur", () => { this.take(); this.close(); });
@@ -162,7 +164,7 @@ class Picker {
   async suggest() {
     const typed = this.input.value.trim();
     const request = ++this.requests;
-    const found = typed ? await this.fetch(typed) : null;
+    const found = typed || this.listsAll ? await this.fetch(typed) : null;
     // Only the answer to the newest text counts, and none after the field was left.
     if (request !== this.requests || document.activeElement !== this.input) return;
     if (found === null) {

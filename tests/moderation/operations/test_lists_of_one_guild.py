@@ -34,7 +34,8 @@ from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.purging.listing import MAX_PLACES, list_deleted
 from moderation.operations.raids import detection
 from moderation.operations.raids.detection import MAX_NOTICES, RAID, list_raids, raided_channels
-from moderation.operations.selection.places import MAX_CANDIDATES, parse_grants
+from moderation.operations.selection.parsing import MAX_CANDIDATES
+from moderation.operations.selection.places import parse_grants
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms, old_ids, purge_now, recent_ids, write
 from tests.plans import explain

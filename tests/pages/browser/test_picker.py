@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
 from tests.moderation.channels import make_channel, now_ms, old_ids, write
-from tests.pages.browser.test_waiting_pages import in_thread
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.browser.asking_again import expect_text
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,45 @@ def test_people_and_channels_are_chosen_without_an_id(composer: tuple[Page, Cast
     expect(page.locator("#channels")).to_have_value(f"{cast.channels[0].pk}, {cast.channels[1].pk}")
 
     people = page.get_by_role("combobox", name="Written by").first
-    people.press_sequentially(f"@{cast.name}")
-    expect(options).to_have_count(2)
-    expect(options.filter(has_text=f"@{cast.name}-0")).to_contain_text("7 messages")
-    expect(options.filter(has_text=f"@{cast.name}-1")).to_contain_text("0 messages")
-    options.filter(has_text=f"@{cast.name}-0").click()
-    expect(page.get_by_role("region", name="First matches")).to_contain_text("7 matches")
+    one, other = (options.filter(has_text=f"@{cast.name}-{n}") for n in range(2))
 
+    def type_again() -> None:
+        people.fill("")
+        people.press_sequentially(f"@{cast.name}")
+        expect(options).to_have_count(2)
+
+    type_again()
+    expect_text(one, "7 messages", again=type_again)
+    expect_text(other, "0 messages", again=type_again)
+    one.click()
+    matches = page.get_by_role("region", name="First matches")
+
+    def search_again() -> None:
+        page.locator("#authors").dispatch_event("input")
+
+    expect_text(matches, "7 matches", again=search_again)
     page.get_by_role("button", name=f"Remove #{cast.name}").first.click()
-    expect(page.get_by_role("region", name="First matches")).to_contain_text("4 matches")
+    expect_text(matches, "4 matches", again=search_again)
     page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_role("button", name="Delete 4 messages")).to_be_visible()
+
+
+def test_a_server_is_chosen_from_those_offered_before_anything_is_typed(composer: tuple[Page, Cast]) -> None:
+    page, cast = composer
+    server = page.get_by_role("combobox", name="Or a whole server")
+    server.click()
+    options = page.get_by_role("listbox").get_by_role("option")
+    expect(options.first).to_be_visible()
+    server.press_sequentially(str(cast.channels[1].guild_id))
+    expect(options).to_have_text(["Tidewalkers"])
+    server.press("Enter")
+    expect(chips_of(server)).to_have_text([re.compile("Tidewalkers")])
+    expect(page.get_by_role("listbox")).to_have_count(0)
+
+    # Only its channels are offered now.
+    page.get_by_role("combobox", name="Channels", exact=True).press_sequentially(cast.name)
+    expect(options).to_have_count(1)
+    expect(options).to_contain_text("Tidewalkers")
 
 
 def test_the_keys_of_a_combobox_choose_and_remove(composer: tuple[Page, Cast]) -> None:
