@@ -17,10 +17,10 @@ PRODUCTION := env BASE_URL=https://chat.example SECRET_KEY="$$($(BIN)/python -c 
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-unit test-slow soak check docs shots bench lock
+.PHONY: help run test test-unit test-slow soak check check-pages docs shots bench lock
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/installed ## Start Cassandra, Postgres, Valkey, web, workers and demo data; Ctrl-C stops all of it
 	@$(BIN)/python -m devstack run
@@ -57,6 +57,10 @@ check: .venv/installed docs ## Run linters, type checker, import contracts, Djan
 docs: .venv/installed ## Check and build the documentation into docs/_build
 	$(BIN)/python -I docs/checks.py
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_build
+
+# ARGS="--width=1280 raid" checks other widths, and only pages whose names begin with raid.
+check-pages: .venv/installed ## Check every page in a browser for violations found by axe-core (five minutes)
+	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.shots --check $(ARGS)
 
 shots: .venv/installed ## Take screenshots of all pages
 	@$(BIN)/python -m devstack exec test $(BIN)/python -m tests.shots

@@ -12,7 +12,7 @@ from typing import Literal
 
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.serving import Site, browse, in_thread, serve, serve_only_pages, sign_in
@@ -32,9 +32,12 @@ from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_
 from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import begin_now, finish_running_purge
 from tests.shots.scene import Scene, arrange_scene
+from tests.waiting import LIMIT_SECONDS
 
 WIDTHS = (1440, 1280, 390, 360)
-CHECKED_WIDTH = 1280
+CHECKED_WIDTH = 390
+"""A phone's: there targets are closest, and tables turn into cards."""
+
 WIDE = 1200
 """From this width on, the list of channels is beside the page instead of in a drawer."""
 
@@ -160,15 +163,14 @@ def _identity_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("sign-in-wrong", "", "/sign-in/", act=sign_in_with((scene.protected[0], "wrong")))
     yield Shot("sign-in-code", "", "/sign-in/", act=sign_in_with(scene.protected))
     yield Shot("sign-in-set-up", "", "/sign-in/", site="strict", act=sign_in_with(scene.accounts["mona"]))
-    yield Shot("invitation-unknown", "", "/invitation/?token=none")
     yield Shot("account-protected", "protected", "/account/")
     yield Shot("passkey-new", "protected", "/account/passkeys/add/")
     yield Shot("recovery-codes", "protected", "/account/", act=make_recovery_codes(scene.protected[0]))
     yield Shot("account-of-other", "ada", f"/account/{scene.protected_id}/reset-second-factor/")
     lift = long_after_sign_in(scene.accounts["lena"][0], submit("form[action$='/lift/']", reason="The case is closed"))
     yield Shot("confirm-identity", "lena", "/holds/", act=lift, leads_to=403)
-    undone_channel = scene.undone.selection["channels"][0]
-    yield Shot("message-deleted", "mona", f"/channels/{undone_channel}/", whole=False, act=delete_a_message)
+    restored = f"/channels/{scene.undone.selection['channels'][0]}/?at={scene.sample.spam_began:%Y-%m-%d}"
+    yield Shot("message-deleted", "mona", restored, whole=False, act=delete_a_message)
 
 
 def _composer_shots(scene: Scene, channel: int) -> Iterator[Shot]:
@@ -290,7 +292,7 @@ def take_shots(
     widths: Sequence[int],
     only_check: bool,
 ) -> list[str]:
-    """Open the pages in each width and scheme; return their faults, one line each.
+    """Open the pages in each width and scheme; print their faults, one line each, and return them.
 
     sites: by name; the one without a name has a worker. only_check: without screenshots.
     """
@@ -305,7 +307,9 @@ def take_shots(
             page = contexts[shot.role].new_page()
             label = f"{shot.name}-{width}"
             found = _take(page, sites[shot.site], shot, "" if only_check else label)
-            faults += [f"{label}: {fault}" for fault in found]
+            for fault in found:
+                print(f"{label}: {fault}", flush=True)
+            faults += found
             page.close()
         for context in contexts.values():
             context.close()
@@ -314,6 +318,7 @@ def take_shots(
 
 def _open_context(browser: Browser, site: Site, scene: Scene, role: str, *, width: int) -> BrowserContext:
     context = browser.new_context(viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
+    context.set_default_timeout(LIMIT_SECONDS * 1_000)
     page = context.new_page()
     if role == "protected":
         sign_in_with_code(page, site, scene.protected)
@@ -340,7 +345,10 @@ def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
         in_thread(begin_now, shot.begins)
     response = page.goto(site.url + shot.path)
     if shot.act:
-        shot.act(page)
+        try:
+            shot.act(page)
+        except Error as error:
+            faults.append(f"the act failed: {error.message.splitlines()[0]}")
         page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
@@ -388,5 +396,5 @@ def main(arguments: Sequence[str]) -> int:
     if wanted == ["readme"]:
         keep_readme_pictures()
     where = "" if only_check else f" The screenshots are in {FOLDER.relative_to(settings.BASE_DIR)}."
-    print("\n".join(faults) or f"No faults found.{where}")
+    print(f"{len(faults)} faults found.{where}" if faults else f"No faults found.{where}")
     return 1 if faults else 0

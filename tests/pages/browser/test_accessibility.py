@@ -1,6 +1,6 @@
 """Pages have no violation that axe-core finds, in light and dark, and are used by keyboard with a visible focus.
 
-`python -m tests.shots --check` checks every page in both widths and schemes.
+`make check-pages` checks every page, in both schemes, at the width of a phone.
 """
 
 from __future__ import annotations
