@@ -43,8 +43,12 @@ UNCOUNTED_ROWS = 5_000
 """Rows expected in a bucket that the ledger has not counted."""
 
 PLAN_ROWS = 200_000
+PLAN_BUCKETS = 100
 PLAN_SECONDS = 0.5
-"""Buckets are planned and stored after this many rows, or after this long, so that the first counts appear at once."""
+"""Buckets are planned and stored after this many rows or buckets, or after this long: the first counts appear at once,
+and transactions are short, although workers wait in them for each other. With 256 buckets one took 1.05 s on a busy
+machine.
+"""
 
 RENEW_SECONDS = 10.0
 """Interval of lease renewals while one bucket is read, or what is ahead is listed: both may take a minute."""
@@ -129,7 +133,8 @@ def scan_buckets(
         if found.scanned:
             matched.append(found)
             rows += found.scanned
-        if number < len(group) and (rows >= PLAN_ROWS or time.monotonic() - planned_at >= PLAN_SECONDS):
+        is_full = rows >= PLAN_ROWS or len(matched) >= PLAN_BUCKETS
+        if number < len(group) and (is_full or time.monotonic() - planned_at >= PLAN_SECONDS):
             yield number, _plan(matched, known, began_at)
             matched, rows, planned_at = [], 0, time.monotonic()
     yield len(group), _plan(matched, known, began_at)
