@@ -26,7 +26,6 @@ from moderation.operations.steps.claiming import (
     bump_version,
     lock_claimed,
     lock_purge,
-    move_step,
     move_steps,
     purge_state_checker,
 )
@@ -45,17 +44,18 @@ def finish_steps(
 ) -> list[Step]:
     """*stamped* or any later state → *counted*; returns the steps that this worker counted.
 
-    steps: of one purge and in the same state; several only of row steps. quarantined: only from the worker that stamped
-    the steps, because the statements sent by another worker are unknown. With it, a pause or a cancel returns a step to
-    *pending* while its survivors are rewritten, since no delete was sent; and it splits off rows whose deletes were not
-    sent yet. Raises `StepLost`, `StoreUnavailable`.
+    steps: of one purge and in the same state. quarantined: only from the worker that stamped the steps, because the
+    statements sent by another worker are unknown. With it, a pause or a cancel returns steps to *pending* while their
+    survivors are rewritten, since no delete was sent; and it splits off rows whose deletes were not sent yet. Raises
+    `StepLost`, `StoreUnavailable`.
     """
     left = list(steps)
     check = purge_state_checker(left[0]) if quarantined is not None else _no_check
     if left and left[0].state == StepState.STAMPED:
+        check_or_revert = partial(_check_or_revert, left, check)
         for step in left:
             survivor_rows = quarantined[step].survivor_rows if quarantined is not None else None
-            rewrite_survivors(step, pace, survivor_rows=survivor_rows, check=partial(_check_or_revert, step, check))
+            rewrite_survivors(step, pace, survivor_rows=survivor_rows, check=check_or_revert)
         left = move_steps(left, StepState.REWRITTEN)
     if left and left[0].state == StepState.REWRITTEN:
         _send_deletes(left, quarantined, pace, check)
@@ -79,11 +79,11 @@ def _no_check() -> None:
     pass
 
 
-def _check_or_revert(step: Step, check: Callable[[], None]) -> None:
+def _check_or_revert(steps: Sequence[Step], check: Callable[[], None]) -> None:
     try:
         check()
     except StepLost:
-        move_step(step, StepState.PENDING)
+        move_steps(steps, StepState.PENDING)
         raise
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db.models import Q
 
-from chatstore.domain.buckets import bucket_ids, is_sealed
+from chatstore.domain.buckets import BucketKey, bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamps
-from chatstore.operations.ledger.delete_log import last_delete
+from chatstore.operations.ledger.delete_log import last_deletes
 from chatstore.store import scans
 from moderation.domain.chunks import PackedRows
 from moderation.domain.holds import HeldRows, HoldCoverage, without
@@ -85,13 +85,12 @@ def quarantine_steps(
         own = {step: {"read_stamp": stamps[step.channel_id, step.bucket]} for step in steps}
         claimed = move_steps(steps, StepState.QUARANTINING, each=own)
     coverage = hold_coverage_of_steps(claimed)
-    quarantined = _quarantine_row_steps([step for step in claimed if step.kind == StepKind.ROWS], coverage)
-    for step in claimed:
-        if step.kind == StepKind.REWRITE:
-            # A rewrite deletes no messages, so holds don't matter.
-            quarantined[step] = _plan_rewrite(step, unpack_ids(step.ids))
-        elif step.kind != StepKind.ROWS:
-            quarantined[step] = _quarantine_bucket(step, coverage[step.channel_id], pace, max_bytes)
+    # A rewrite deletes no messages, so holds don't matter.
+    rewrites = [step for step in claimed if step.kind == StepKind.REWRITE]
+    quarantined = {step: _plan_rewrite(step, unpack_ids(step.ids)) for step in rewrites}
+    quarantined |= _quarantine_row_steps([step for step in claimed if step.kind == StepKind.ROWS], coverage)
+    by_range = [step for step in claimed if step.kind not in (StepKind.ROWS, StepKind.REWRITE)]
+    quarantined |= _quarantine_range_steps(by_range, coverage, pace, max_bytes)
     with brief_transaction():
         quarantined_at = postgres_now()
         _begin_undo_period(steps[0].purge_id, quarantined_at)
@@ -174,36 +173,68 @@ def _read_key(step: Step) -> QuarantineKey:
     return quarantine_key(step, require_stamp(step.read_stamp))
 
 
-def _known_tombstones(step: Step, preview: BucketPlan) -> int | None:
-    """Return the tombstones that the scan counted in the bucket; None if this system has deleted there since.
+@dataclass(frozen=True, slots=True)
+class _KnownBucket:
+    """What is known of a bucket before it is read.
 
-    Counting again would make the read 50 % more expensive. Deletes that were not recorded, by other programs, show up
-    in the verification read: if the bucket is over its budget, a rewrite is queued.
+    tombstones: that the scan counted; None if this system has deleted there since. Counting again would make the read
+    50 % more expensive. Deletes that were not recorded, by other programs, show up in the verification read: if the
+    bucket is over its budget, a rewrite is queued.
+
+    is_last: whether no other step of the purge still has to delete ids of the bucket. The ids of another step are
+    survivors for this one: a range over the whole bucket would rewrite what the other step deletes. A step that
+    completes during the read is no longer open afterwards, but its ids were read as survivors.
     """
-    last = last_delete(step.channel_id, step.bucket)
-    return preview.existing_tombstones if last is None or last < step.purge.created_at else None
+
+    plan: BucketPlan
+    survivors: int
+    tombstones: int | None
+    is_last: bool
 
 
-def _is_last_open_step(step: Step) -> bool:
-    """Return whether no other step of the purge still has to delete ids of the bucket.
+def _known_buckets(steps: Sequence[Step]) -> dict[BucketKey, _KnownBucket]:
+    """Return what is known of the steps' buckets: each step is of the same purge, and in another bucket."""
+    purge = steps[0].purge
+    keys = [(step.channel_id, step.bucket) for step in steps]
+    deleted = last_deletes(keys)
+    others = Step.objects.filter(purge_id=purge.pk).in_buckets(keys)
+    others = others.exclude(ordinal__in=[step.ordinal for step in steps]).open().order_by()
+    shared = set(others.values_list("channel_id", "bucket"))
+    known = {}
+    for seen in ManifestBucket.objects.filter(pk__in=[(purge.pk, *key) for key in keys]):
+        key = seen.channel_id, seen.bucket
+        plan = BucketPlan.from_json(seen.plan)
+        is_unchanged = key not in deleted or deleted[key] < purge.created_at
+        tombstones = plan.existing_tombstones if is_unchanged else None
+        known[key] = _KnownBucket(plan, seen.survivors or 0, tombstones, is_last=key not in shared)
+    return known
 
-    The ids of another step are survivors for this one: a range over the whole bucket would rewrite what the other
-    step deletes. Checked before the bucket is read: a step that completes during the read is no longer open
-    afterwards, but its ids were read as survivors.
-    """
-    here = Step.objects.filter(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
-    return not here.exclude(ordinal=step.ordinal).open().exists()
+
+def _quarantine_range_steps(
+    steps: Sequence[Step], coverage: Mapping[int, HoldCoverage], pace: Pace, max_bytes: int
+) -> dict[Step, QuarantinedStep]:
+    quarantined = {
+        step: _held_completely(step, coverage[step.channel_id])
+        for step in steps
+        if coverage[step.channel_id].everything
+    }
+    others = [step for step in steps if step not in quarantined]
+    known = _known_buckets(others) if others else {}
+    for step in others:
+        of_step = _quarantine_bucket(
+            step, coverage[step.channel_id], known[step.channel_id, step.bucket], pace, max_bytes
+        )
+        max_bytes -= of_step.survivor_rows.size if of_step.survivor_rows is not None else 0
+        quarantined[step] = of_step
+    return quarantined
 
 
-def _quarantine_bucket(step: Step, coverage: HoldCoverage, pace: Pace, max_bytes: int) -> QuarantinedStep:
-    if coverage.everything:
-        return _held_completely(step, coverage)
+def _quarantine_bucket(
+    step: Step, coverage: HoldCoverage, known: _KnownBucket, pace: Pace, max_bytes: int
+) -> QuarantinedStep:
     ids, held_rows = unpack_ids(step.ids), HeldRows(coverage)
-    seen = ManifestBucket.objects.get(purge_id=step.purge_id, channel_id=step.channel_id, bucket=step.bucket)
-    preview = BucketPlan.from_json(seen.plan)
     # Buffer the survivors if enough of them have to be rewritten.
-    survivor_rows = PackedRows(max_bytes) if preview.rewritten * DENSE_RATIO > (seen.survivors or 0) else None
-    is_last = _is_last_open_step(step)
+    survivor_rows = PackedRows(max_bytes) if known.plan.rewritten * DENSE_RATIO > known.survivors else None
 
     def before_each_page() -> None:
         check_not_stopped(step)
@@ -214,7 +245,7 @@ def _quarantine_bucket(step: Step, coverage: HoldCoverage, pace: Pace, max_bytes
         ids,
         held_rows=held_rows,
         survivor_rows=survivor_rows,
-        existing_tombstones=_known_tombstones(step, preview),
+        existing_tombstones=known.tombstones,
         before_each_page=before_each_page,
     )
     unheld = without(ids, held_rows.ids)
@@ -225,7 +256,7 @@ def _quarantine_bucket(step: Step, coverage: HoldCoverage, pace: Pace, max_bytes
         unheld,
         reading.survivors[::-1],
         existing_tombstones=reading.tombstones,
-        sealed=is_sealed(step.bucket, now_ms=require_stamp(step.read_stamp) // 1_000) and is_last,
+        sealed=is_sealed(step.bucket, now_ms=require_stamp(step.read_stamp) // 1_000) and known.is_last,
         budget=settings.PURGE_TOMBSTONE_BUDGET,
     )
     already_gone = [] if len(reading.found) == len(unheld) else sorted(frozenset(unheld).difference(reading.found))

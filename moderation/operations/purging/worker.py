@@ -1,6 +1,6 @@
 """Purge worker: claims the steps of a purge, or of its undo, and processes them.
 
-Small steps that delete by row are processed in groups. The others are pipelined across the wait for the quarantine to
+Small steps are processed in groups, by row or by range. The others are pipelined across the wait for the quarantine to
 reach disk: while one waits, the next is read. If a group fails, its steps are processed one by one, so that only those
 fail that cannot be processed. A purge without due steps is left *waiting* with its reason, its channels are unlocked,
 and beat enqueues it again; nothing relies on the broker.
@@ -267,15 +267,16 @@ def _begin_steps(worker: PurgeWorker, steps: Sequence[AnyStep]) -> None:
             _finish_steps(worker, own)
             return
         _check_repaired(worker)
-        wait = _seconds_until_quiet(first)
-        if wait > 0:
+        for step, wait in _seconds_until_quiet(own).items():
+            own.remove(step)
             requeue_step(
-                first,
+                step,
                 due_in=wait,
                 reason=_(
                     "Waiting for 10 seconds without writes, so that the range delete does not affect new messages"
                 ),
             )
+        if not own:
             return
         quarantined = quarantine_steps(own, pace=worker.pace, max_bytes=MAX_SURVIVOR_BYTES - _buffered_bytes(worker))
         _release_lost(worker, own, quarantined)
@@ -388,12 +389,18 @@ def _check_repaired(worker: PurgeWorker) -> None:
         worker.checks_repair_at = time.monotonic() + REPAIR_CHECK_SECONDS
 
 
-def _seconds_until_quiet(step: Step) -> float:
-    """Return the time until a range at R0 - 10 s reaches all ids of the step and no newer write."""
-    if step.kind == StepKind.ROWS:
-        return 0.0
-    # A manual rewrite has no ids; its ranges end an hour ago.
-    newest_us = [ms_of(message_id) * 1_000 for message_id in unpack_ids(step.ids)[-1:]]
-    stamped = BucketStamp.objects.filter(channel_id=step.channel_id, bucket=step.bucket).first()
-    quiet_from = max([*newest_us, stamped.stamp if stamped else 0])
-    return (quiet_from - postgres_now_us()) / 1_000_000 + settings.CLOCK_SKEW_SECONDS
+def _seconds_until_quiet(steps: Sequence[Step]) -> dict[Step, float]:
+    """Return the time until a range at R0 - 10 s reaches all ids of a step and no newer write; without those it has."""
+    by_range = [step for step in steps if step.kind != StepKind.ROWS]
+    if not by_range:
+        return {}
+    stamped = BucketStamp.objects.filter(pk__in=[(step.channel_id, step.bucket) for step in by_range])
+    stamps = {(row.channel_id, row.bucket): row.stamp for row in stamped}
+    now_us = postgres_now_us()
+    waits = {}
+    for step in by_range:
+        # A manual rewrite has no ids; its ranges end an hour ago.
+        newest_us = [ms_of(message_id) * 1_000 for message_id in unpack_ids(step.ids)[-1:]]
+        quiet_from = max([*newest_us, stamps.get((step.channel_id, step.bucket), 0)])
+        waits[step] = (quiet_from - now_us) / 1_000_000 + settings.CLOCK_SKEW_SECONDS
+    return {step: wait for step, wait in waits.items() if wait > 0}

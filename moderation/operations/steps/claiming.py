@@ -34,7 +34,7 @@ from chatstore.operations.coordination.channel_lock import (
 )
 from chatstore.operations.coordination.leases import renewed
 from moderation.domain.states import PurgeState, StepKind, StepState, UndoStepState
-from moderation.models import Purge, Step, UndoStep
+from moderation.models import ManifestBucket, Purge, Step, UndoStep
 from moderation.models.steps import AnyStep, StepQuerySet, UndoStepQuerySet
 from moderation.operations.steps.open_steps import STEP_MODELS, STEP_ORDER, open_steps
 
@@ -52,10 +52,10 @@ IDLE_TRANSACTION_SECONDS = 5
 MAX_GROUP_STEPS = 128
 """Maximum number of steps that are processed together. With more, a statement of the group is no cheaper per step."""
 
-MAX_GROUPED_MESSAGES = 100
+MAX_GROUPED_MESSAGES = 500
 MAX_GROUP_MESSAGES = 5_000
 """Maximum messages of a step that is processed together with others, and of all steps of a group: their rows are in
-memory.
+memory. Of a range step all messages of its bucket count, kept ones too: it is read as a whole.
 """
 
 SINGLE_SECONDS = 30
@@ -121,7 +121,7 @@ def bump_version(purge_id: int) -> None:
 def claim_steps(purge_id: int, *, token: uuid.UUID, limit: int = MAX_GROUP_STEPS) -> list[AnyStep]:
     """Claim the next due and unclaimed steps together with their channels; empty if there are none.
 
-    Several only if all of them begin, delete by row and are small; each is in a bucket of its own.
+    Several only if all of them begin, are small and delete in the same way; each is in a bucket of its own.
 
     Raises `AllChannelsLocked`. A step abandoned before *stamped* starts over; one abandoned later resumes from its
     state, with the values stored at *stamped*.
@@ -172,8 +172,8 @@ def _lock_next(due: StepQuerySet | UndoStepQuerySet, *, job: str, limit: int) ->
 def _next_group(due: StepQuerySet | UndoStepQuerySet, *, limit: int) -> list[AnyStep]:
     """Return the first due step, with further ones that can be processed together with it; only their keys are loaded.
 
-    Those begin, were not delayed or released to be processed singly just now, have few messages, and delete by row or
-    restore. Each is in another bucket.
+    Those begin, were not delayed or released to be processed singly just now, have few messages, and all delete by
+    row, or by range, or restore. Each is in another bucket.
     """
     narrow: list[AnyStep] = list(due.order_by(*STEP_ORDER).only(*_NARROW[due.model])[:limit])
     sizes = _grouped_messages(narrow)
@@ -206,12 +206,27 @@ def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
         for step in steps
         if step.state in step.STATES.before_stamped and (step.due_at is None or step.due_at < single_from)
     ]
-    own = {step.ordinal: step.count for step in beginning if isinstance(step, Step) and step.kind == StepKind.ROWS}
-    undo_steps = [step for step in beginning if isinstance(step, UndoStep)]
-    if undo_steps:
-        undone = Step.objects.filter(purge_id=undo_steps[0].purge_id, ordinal__in=[one.ordinal for one in undo_steps])
-        own.update(undone.values_list("ordinal", "count"))
+    if not beginning:
+        return {}
+    kind = beginning[0].kind if isinstance(beginning[0], Step) else None
+    purge_steps = [step for step in beginning if isinstance(step, Step) and step.kind == kind]
+    if not purge_steps:
+        undone = Step.objects.filter(purge_id=steps[0].purge_id, ordinal__in=[step.ordinal for step in beginning])
+        own = dict(undone.values_list("ordinal", "count"))
+    elif purge_steps[0].kind == StepKind.ROWS:
+        own = {step.ordinal: step.count for step in purge_steps}
+    else:
+        own = _messages_of_buckets(purge_steps) if purge_steps[0].kind == StepKind.RANGES else {}
     return {ordinal: count for ordinal, count in own.items() if 0 < count <= MAX_GROUPED_MESSAGES}
+
+
+def _messages_of_buckets(steps: Sequence[Step]) -> dict[int, int]:
+    """Return the messages of steps' buckets at the scan, kept ones too, by ordinal; without those not counted then."""
+    keys = [(step.purge_id, step.channel_id, step.bucket) for step in steps]
+    found = ManifestBucket.objects.filter(pk__in=keys).order_by().values_list("channel_id", "bucket", "survivors")
+    kept = {(channel_id, bucket): survivors for channel_id, bucket, survivors in found if survivors is not None}
+    counted = [(step, (step.channel_id, step.bucket)) for step in steps]
+    return {step.ordinal: step.count + kept[key] for step, key in counted if key in kept}
 
 
 def _rows_of(steps: Sequence[AnyStep]) -> StepQuerySet | UndoStepQuerySet:

@@ -99,19 +99,20 @@ def test_what_was_posted_within_hours_of_the_first_message_is_deleted(channels: 
         ((), "Nothing is selected"),
         (("--text", "nitro"), "Enter an author"),
         (("--regex", "(a"), "is not valid"),
-        (("--account-days", "soon", "--guild", "5"), "not a number of days"),
-        (("--joined-minutes", "soon", "--guild", "5"), "not a number of minutes"),
-        (("--first-seen-hours", "soon", "--guild", "5"), "not a number of hours"),
-        (("--not-channel", "no-such-channel", "--guild", "5"), "There is no channel"),
-        (("--regex", ".*", "--guild", "5"), "matches every message"),
-        (("--has", "spam", "--guild", "5"), "Use one of: link"),
+        (("--account-days", "soon", "--guild", "{guild}"), "not a number of days"),
+        (("--joined-minutes", "soon", "--guild", "{guild}"), "not a number of minutes"),
+        (("--first-seen-hours", "soon", "--guild", "{guild}"), "not a number of hours"),
+        (("--not-channel", "no-such-channel", "--guild", "{guild}"), "There is no channel"),
+        (("--regex", ".*", "--guild", "{guild}"), "matches every message"),
+        (("--has", "spam", "--guild", "{guild}"), "Use one of: link"),
         (("--everything",), "exactly one channel"),
         (("--channel", "no-such-channel", "--text", "x"), "There is no channel"),
-        (("--guild", "5", "--text", "x"), "There is no server 5"),
+        (("--guild", "5", "--text", "x"), "There is no server “5”"),
     ],
 )
 def test_invalid_input_is_refused(options: tuple[str, ...], message: str) -> None:
-    code, printed, error = run(*options)
+    guild = make_channel(guild="Harbour").guild_id
+    code, printed, error = run(*(option.replace("{guild}", str(guild)) for option in options))
     assert (code, printed) == (2, None)
     assert message in error
 
