@@ -143,7 +143,11 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     assert f'href="{path}undo/?purge={purge.pk}"' in client.get(path).content.decode()
     assert restore(client, f"{path}undo/?purge={purge.pk}") == path
     assert "This message is being restored" in client.get(path).content.decode()
+    twice = {"purge": str(purge.pk), "reason": "Appeal accepted"}
+    assert client.post(f"{path}undo/", twice)["Location"] == f"/purges/{purge.pk}/?undo=earlier"
     run_purge(purge.pk)
+    assert client.post(f"{path}undo/", twice)["Location"] == f"/purges/{purge.pk}/?undo=earlier"
+    assert purge.undos.count() == 1
     html = client.get(path).content.decode()
     assert chip_of(html) == "in the channel"
     assert "restored this message" in html
