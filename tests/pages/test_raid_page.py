@@ -72,6 +72,8 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
     assert start is not None
     fields = {"account": [str(i) for i in raid.raiders], "start": start[1], "end": ""}
     response = client.post(f"/raids/{raid.channel.pk}/", fields)
+    # A double click leads to the same one.
+    assert client.post(f"/raids/{raid.channel.pk}/", fields)["Location"] == response["Location"]
     purge = Purge.objects.get(pk=int(response["Location"].strip("/").split("/")[-1]))
     selection = Selection.from_json(purge.selection)
     assert isinstance(selection.where, All)
