@@ -16,7 +16,7 @@ from chatstore.operations.health.channel_list import guild_names
 from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES
 from moderation.domain.limits import LIMITED_ROLES, LIMITS, Limits
 from moderation.forms import read_cursor
-from moderation.operations.access.limits import limits_in, list_limits, set_limits
+from moderation.operations.access.limits import cursor_to, limits_in, list_limits, set_limits
 from moderation.operations.selection.places import parse_grants
 from moderation.presentation.roles import LIMIT_LABELS, role_choices
 from moderation.views.session import actor_of
@@ -37,10 +37,14 @@ def limits(request: HttpRequest) -> HttpResponse:
     try:
         (place,) = parse_grants(typed.get("role", ""), guild=typed.get("server", ""), channels="", user=actor)
         wanted = Limits(**{name: _number(typed.get(name, "")) for name in LIMITS})
-        set_limits(place.role, place.guild_id, wanted, actor=actor)
+        saved = set_limits(place.role, place.guild_id, wanted, actor=actor)
     except BadInput as error:
         return _show(request, typed, error_message=error.text)
-    return redirect(f"{request.path}?saved=1")
+    if saved is None:
+        return redirect(f"{request.path}?saved=1#current")
+    after = cursor_to(actor, saved)
+    page = "" if after is None else f"&after={after}"
+    return redirect(f"{request.path}?saved=1{page}#limits-{saved}")
 
 
 def _stored(request: HttpRequest) -> dict[str, str]:
