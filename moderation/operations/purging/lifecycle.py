@@ -38,8 +38,8 @@ from moderation.operations.steps.one_by_one import act_one_by_one
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
 
-MAX_EXPIRED_AT_ONCE = 500
-"""Previews that one poll expires; the next one continues."""
+EXPIRE_PREVIEW = "expire preview"
+"""Name of the act of the poll, for the log and the finding of one that fails."""
 
 
 class AlreadyDrafted(BadInput):
@@ -183,8 +183,7 @@ def expire_previews() -> int:
             _expire(purge)
         return purge is not None
 
-    found = list(old.order_by("id").values_list("id", flat=True)[:MAX_EXPIRED_AT_ONCE])
-    return act_one_by_one(found, expire, name="expire preview")
+    return act_one_by_one(old.order_by("pk"), expire, name=EXPIRE_PREVIEW)
 
 
 def expire_scan(purge_id: int, *, cause: Text) -> None:
