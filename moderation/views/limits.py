@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
@@ -19,6 +19,7 @@ from moderation.forms import read_cursor
 from moderation.operations.access.limits import cursor_to, limits_in, list_limits, set_limits
 from moderation.operations.selection.places import parse_grants
 from moderation.presentation.roles import LIMIT_LABELS, role_choices
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
 
 MAX_DIGITS = 10
@@ -41,10 +42,8 @@ def limits(request: HttpRequest) -> HttpResponse:
     except BadInput as error:
         return _show(request, typed, error_message=error.text)
     if saved is None:
-        return redirect(f"{request.path}?saved=1#current")
-    after = cursor_to(actor, saved)
-    page = "" if after is None else f"&after={after}"
-    return redirect(f"{request.path}?saved=1{page}#limits-{saved}")
+        return redirect_saved(request.path, fragment="current")
+    return redirect_saved(request.path, fragment=f"limits-{saved}", after=cursor_to(actor, saved))
 
 
 def _stored(request: HttpRequest) -> dict[str, str]:
