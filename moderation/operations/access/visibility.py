@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import BooleanField, Case, Count, F, Func, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import BooleanField, Case, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.roles import Scope
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, require, restrict, scope_for
 from moderation.domain.states import PurgeState
@@ -45,6 +45,7 @@ __all__ = [
     "Actor",
     "channel_for",
     "decidable_purges",
+    "guilds_with_channels",
     "hidden_purges",
     "may_in",
     "may_over",
@@ -68,6 +69,11 @@ def visible_channels(user: Actor, right: str = VIEW_CHANNELS) -> ChannelQuerySet
     """Return the channels in which a user has a right, with their guilds."""
     channels = Channel.objects.select_related("guild")
     return restrict(channels, scope_for(user, right), guild="guild_id", channel="pk")
+
+
+def guilds_with_channels(user: Actor, right: str = VIEW_CHANNELS) -> QuerySet[Guild]:
+    """Return the guilds with channels in which a user has a right."""
+    return Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))
 
 
 def channel_for(user: Actor, channel_id: int, right: str = VIEW_CHANNELS) -> Channel:

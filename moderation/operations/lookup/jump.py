@@ -9,17 +9,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
-
 from chatstore.domain.errors import BadInput
 from chatstore.domain.row_ids import RowId
 from chatstore.domain.snowflakes import Snowflake, parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import find_by_name
-from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.links import find_message_link
 from moderation.models import Purge
-from moderation.operations.access.visibility import Actor, require, visible_channels, visible_purges
+from moderation.operations.access.visibility import (
+    Actor,
+    guilds_with_channels,
+    require,
+    visible_channels,
+    visible_purges,
+)
 from moderation.operations.lookup.ids import decode_id
 from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS
 
@@ -89,9 +92,8 @@ def _with_id(user: Actor, number: int) -> Suggestions:
 
 
 def _guilds_named(user: Actor, name: str) -> list[Guild]:
-    """Return guilds with channels whose name contains the text."""
-    has_channels = Exists(visible_channels(user).filter(guild_id=OuterRef("pk")))
-    return list(guilds_for(user, VIEW_CHANNELS).filter(has_channels, name__icontains=name)[:MAX_CHANNELS])
+    """Return guilds whose name contains the text."""
+    return list(guilds_with_channels(user).filter(name__icontains=name)[:MAX_CHANNELS])
 
 
 def _in_guilds(user: Actor, guilds: Sequence[Guild], *, known: Sequence[Channel]) -> list[Channel]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
-
 from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS
 from chatstore.store.activity import channels_active_within, posts_of_hour
-from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.access.visibility import Actor, guilds_with_channels, visible_channels
 from moderation.operations.lookup.channels import newest_among
 from moderation.operations.lookup.pinned import pinned_channels
 from moderation.operations.raids.detection import raided_channels
@@ -130,7 +128,7 @@ def visible_guilds(user: Actor, right: str = VIEW_CHANNELS, *, among_them: int |
 
     At most `MAX_GUILDS`, and `among_them`, the id of the one that is open or chosen, before them if it is not listed.
     """
-    visible = Guild.objects.filter(Exists(visible_channels(user, right).filter(guild_id=OuterRef("pk"))))
+    visible = guilds_with_channels(user, right)
     guilds = list(visible[:MAX_GUILDS])
     if among_them is None or among_them in {guild.pk for guild in guilds}:
         return guilds
