@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
@@ -46,7 +47,7 @@ SignIn = Callable[[User], Client]
 def channel() -> Channel:
     """Create a channel two months ago."""
     ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
-    made_ms = now_ms() - 60 * 86_400_000 - secrets.randbelow(86_400_000)
+    made_ms = now_ms() - 60 * DAY_MS - secrets.randbelow(DAY_MS)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 
 
