@@ -21,6 +21,20 @@ def client_address(request: HttpRequest) -> str | None:
     return _parse(request.META.get("REMOTE_ADDR", ""))
 
 
+def attempts_address(request: HttpRequest) -> str | None:
+    """Return the address that failed sign-ins are counted for; None if the client has none.
+
+    For IPv6 it is that of the client's network of 64 bits: who has one address of it usually has all of them.
+    """
+    address = client_address(request)
+    if address is None:
+        return None
+    parsed = ipaddress.ip_address(address)
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    return str(parsed.ipv4_mapped or ipaddress.ip_network(f"{address}/64", strict=False).network_address)
+
+
 def _parse(text: str) -> str | None:
     try:
         return str(ipaddress.ip_address(text))

@@ -357,14 +357,20 @@ SIGN_IN_ATTEMPTS = environment.read_int("SIGN_IN_ATTEMPTS", default=5, minimum=1
 SIGN_IN_PAUSE_MINUTES = environment.read_int("SIGN_IN_PAUSE_MINUTES", default=15, minimum=1)
 # Proxies before the web server, whose last entries in X-Forwarded-For are believed. 0: the header is ignored.
 TRUSTED_PROXIES = environment.read_int("TRUSTED_PROXIES", default=0, minimum=0, maximum=10)
+# Failed sign-ins from one address, to whatever accounts, before it has to pause for all; 0: any number. https needs a
+# proxy. While it is not named, every client has its address, and a stranger's failures would lock everyone out.
+SIGN_IN_ATTEMPTS_PER_ADDRESS = environment.read_int(
+    "SIGN_IN_ATTEMPTS_PER_ADDRESS", default=50 if TRUSTED_PROXIES or PLAIN_HTTP else 0, minimum=0
+)
 
+AXES_HANDLER = "moderation.sign_in_attempts.AttemptsHandler"
 AXES_FAILURE_LIMIT = SIGN_IN_ATTEMPTS
 AXES_COOLOFF_TIME = dt.timedelta(minutes=SIGN_IN_PAUSE_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 # Attempts during a pause do not prolong it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_CLIENT_IP_CALLABLE = "chatstore.client_address.client_address"
+AXES_CLIENT_IP_CALLABLE = "chatstore.client_address.attempts_address"
 AXES_LOCKOUT_CALLABLE = "moderation.views.session.too_many_attempts"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False

@@ -83,7 +83,7 @@ class PurgeAdmin(ReadOnly):
     list_filter = ("state",)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username")
-    exclude = ("manifest_hash", "scan_token", "scan_lease_until")
+    exclude = ("manifest_hash", "scan_token", "scan_lease_until", "sent_form")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Purge], search_term: str

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
 
 from django import forms
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.errors import BadInput
@@ -212,6 +215,15 @@ class ConfirmForm(forms.Form):
 
     reason = forms.CharField(max_length=MAX_REASON_CHARACTERS)
     manifest_hash = forms.RegexField(r"^[0-9a-f]{64}$")
+
+
+def identify_form(request: HttpRequest) -> UUID:
+    """Return what is the same only for a posted form that is sent again, unchanged, from the same page.
+
+    Each page that is rendered has another token against cross-site requests in its forms.
+    """
+    sent = json.dumps([request.path, sorted(request.POST.lists())])
+    return UUID(bytes=sha256(sent.encode()).digest()[:16])
 
 
 def selected_ids(posted: QueryDict) -> list[str]:

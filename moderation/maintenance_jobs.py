@@ -12,6 +12,7 @@ from moderation.operations.erasure.execution import garbage_collect_erased
 from moderation.operations.purging.approvals import check_approvals
 from moderation.operations.purging.manual_rewrite import rewrite_bucket_run
 from moderation.operations.purging.orphan_rows import delete_authorless
+from moderation.operations.purging.overdue import check_overdue
 from moderation.operations.purging.pruning import prune
 from moderation.operations.purging.stuck_check import check_stuck_purges
 from moderation.operations.purging.sums_check import check_sums
@@ -79,4 +80,4 @@ register_jobs(
     ),
 )
 
-register_checks(check_stuck_purges, check_raids, check_approvals, check_audit_log)
+register_checks(check_stuck_purges, check_overdue, check_raids, check_approvals, check_audit_log)

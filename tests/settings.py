@@ -19,6 +19,8 @@ if "PYTEST_VERSION" in os.environ:
     os.environ["PAGE_DEADLINE_SECONDS"] = "60"
 # The monitor is off in tests: it would find what tests leave behind on purpose.
 os.environ["MONITOR_INTERVAL_SECONDS"] = "0"
+# Tests sign in from a few addresses; those of this limit set it and have their own.
+os.environ["SIGN_IN_ATTEMPTS_PER_ADDRESS"] = "0"
 
 from chatstore.settings import *  # noqa: E402, F403
 

@@ -27,7 +27,7 @@ READS_AHEAD = 16
 BUCKETS_AT_ONCE = 32
 """Buckets that are read before others are forgotten."""
 
-MAX_REMEMBERED = 100_000
+MAX_REMEMBERED_POSTS = 100_000
 """First messages that are remembered: about 20 MB."""
 
 _IDS = ("message_id", "author_id")
@@ -150,7 +150,7 @@ class FirstPosts:
         return FirstInBucket(posts, begin.withdrawn.get(None))
 
     def _forget_oldest(self) -> None:
-        while self._remembered > MAX_REMEMBERED:
+        while self._remembered > MAX_REMEMBERED_POSTS:
             _, begin = self._begins.popitem(last=False)
             self._remembered -= len(begin.posts)
 

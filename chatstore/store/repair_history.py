@@ -33,7 +33,7 @@ AT_ONCE = 64
 thousands.
 """
 
-MAX_REMEMBERED = 4_000
+MAX_REMEMBERED_REPAIRS = 4_000
 """Ended parents that a process remembers: about 10 MB if each has 16 ranges."""
 
 
@@ -109,7 +109,7 @@ def _read_parents(parent_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, _Parent]:
     except StoreUnavailable:
         rows = cassandra.execute(_PARENTS, (parent_ids,), consistency=cassandra.LOCAL_ONE)
     found = {parent_id: parent for parent_id, *row in rows if (parent := _describe(tuple(row))) is not None}
-    if len(_ended) + len(found) > MAX_REMEMBERED:
+    if len(_ended) + len(found) > MAX_REMEMBERED_REPAIRS:
         _ended.clear()
     _ended.update(found)
     return found

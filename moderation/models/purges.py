@@ -56,6 +56,7 @@ class Purge(models.Model):
     quarantined_at: when the first of its steps was quarantined; the undo period begins then.
     reopened_to: the ordinal up to which the cancelled or failed steps of a purge that continues were reopened so far;
     None: none is left.
+    sent_form: the form that drafted it, as `moderation.forms.identify_form` returns it; None if no page did.
     is_rewrite: not a purge of its own but the follow-up of one, with an empty manifest. It rewrites a bucket that was
     left over its budget of tombstones.
     """
@@ -91,6 +92,7 @@ class Purge(models.Model):
     reopened_to = models.IntegerField(null=True)
     error = TemplateTextField(blank=True)
     version = models.BigIntegerField(db_default=0, default=0)
+    sent_form = models.UUIDField(null=True)
 
     objects = PurgeQuerySet.as_manager()
 
@@ -112,6 +114,7 @@ class Purge(models.Model):
                 name="purge_confirmed_by",
             ),
             GinIndex(fields=("guild_ids",), name="purge_by_guilds"),
+            models.Index(fields=("sent_form",), condition=Q(sent_form__isnull=False), name="purge_by_sent_form"),
             models.Index(
                 fields=("quarantined_at",),
                 condition=Q(state__in=EXPIRES_FROM, is_rewrite=False),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.account_lock import lock_account
 from chatstore.operations.rights import scope_for
 from moderation.domain.links import find_message_link, find_purge_link
+from moderation.domain.sent_twice import SENT_TWICE_WITHIN
 from moderation.models import Note
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.visibility import (
@@ -32,9 +32,6 @@ from moderation.operations.access.visibility import (
 
 ADD_NOTE = "moderation.add_note"
 VIEW_NOTES = "moderation.view_note"
-
-SENT_TWICE_WITHIN = dt.timedelta(minutes=1)
-"""A person who writes the same later means it: the user did it again."""
 
 MAX_NOTE_CHARACTERS = 2_000
 NOTES_PER_PAGE = 10
@@ -58,10 +55,10 @@ class NotePage:
 
 
 def add_note(user_id: int, *, text: str, link: str, actor: User) -> Note:
-    """Add a note about a chat user, or return the same one if the actor has added it within the last minute.
+    """Add a note about a chat user, or return the same one if the actor has just added it.
 
-    So a form that is sent twice adds one. link: of a message or a purge, or empty. Raises `Forbidden`, `NotFound` for
-    what the link names, `BadInput` for invalid input.
+    So a form that is sent twice adds one; sent later, the same text is meant. link: of a message or a purge, or empty.
+    Raises `Forbidden`, `NotFound` for what the link names, `BadInput` for invalid input.
     """
     require(actor, ADD_NOTE)
     note = Note(user_id=user_id, text=_check_text(text), written_by=actor)

@@ -41,6 +41,7 @@ from moderation.operations.access.sessions import end_other_sessions, end_sessio
 from moderation.operations.access.sign_ins import record_new_password
 from moderation.presentation.user_agents import describe_user_agent
 from moderation.sign_in_stages import count_failure, mark_passed, mark_unneeded, may_attempt
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of, set_up, too_many_attempts
 
 # Every signed-in account changes what belongs to itself, whatever its rights: no permission is required.
@@ -155,7 +156,7 @@ def password(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, own)
         end_other_sessions(own, current_key=request.session.session_key)
     note_confirmation(request)
-    return redirect(f"{reverse('account')}?saved=1")
+    return redirect_saved(reverse("account"))
 
 
 admin_password = RedirectView.as_view(pattern_name="password")

@@ -18,13 +18,21 @@ from chatstore.models import Channel
 from chatstore.operations.health.channel_list import guild_names
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
-from moderation.forms import Composer, choose_candidate, presets_of, read_cursor, read_presets, selected_ids
+from moderation.forms import (
+    Composer,
+    choose_candidate,
+    identify_form,
+    presets_of,
+    read_cursor,
+    read_presets,
+    selected_ids,
+)
 from moderation.models import Purge
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.preview.scan import scan_purge
-from moderation.operations.purging.lifecycle import discard_preview, draft_purge
+from moderation.operations.purging.lifecycle import AlreadyDrafted, discard_preview, draft_purge
 from moderation.operations.selection.parsing import (
     AmbiguousName,
     describe_conditions,
@@ -107,7 +115,11 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     try:
         selection = _read_selection(request, channel, composer)
         replaces = replaced.pk if replaced is not None else None
-        purge = draft_purge(moderator=actor_of(request), selection=selection, replaces=replaces)
+        purge = draft_purge(
+            moderator=actor_of(request), selection=selection, replaces=replaces, sent_form=identify_form(request)
+        )
+    except AlreadyDrafted as earlier:
+        return redirect("purge", earlier.purge_id)
     except AmbiguousName as error:
         return _show_form(request, channel, composer, error_message=error.question)
     except BadInput as error:

@@ -25,6 +25,7 @@ from moderation.operations.access.audit_archive import AUDIT_RETENTION
 from moderation.operations.access.audit_monitoring import CHANGEABLE_AUDIT_LOG, UNLINKED_ENTRIES
 from moderation.operations.access.maintenance_acts import acknowledge_finding
 from moderation.operations.purging.approvals import APPROVAL_REQUEST
+from moderation.operations.purging.overdue import OVERDUE_PREVIEW
 from moderation.operations.purging.stuck_check import STUCK_PURGE
 from moderation.operations.raids.detection import RAID
 from moderation.views.session import actor_of
@@ -108,7 +109,7 @@ def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noq
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
             return f"{reverse('cluster_health')}#{place}", link
-        if kind in (STUCK_PURGE, WRONG_SUMS, APPROVAL_REQUEST):
+        if kind in (STUCK_PURGE, OVERDUE_PREVIEW, WRONG_SUMS, APPROVAL_REQUEST):
             return _link_of_purge(finding)
     except (NoReverseMatch, KeyError, ValueError):
         # Opened by another version: show it without a link.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
@@ -16,9 +16,10 @@ from chatstore.operations.health.channel_list import guild_names
 from chatstore.operations.rights import GIVE_ROLES, VIEW_ROLES
 from moderation.domain.limits import LIMITED_ROLES, LIMITS, Limits
 from moderation.forms import read_cursor
-from moderation.operations.access.limits import limits_in, list_limits, set_limits
+from moderation.operations.access.limits import cursor_to, limits_in, list_limits, set_limits
 from moderation.operations.selection.places import parse_grants
 from moderation.presentation.roles import LIMIT_LABELS, role_choices
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
 
 MAX_DIGITS = 10
@@ -37,10 +38,12 @@ def limits(request: HttpRequest) -> HttpResponse:
     try:
         (place,) = parse_grants(typed.get("role", ""), guild=typed.get("server", ""), channels="", user=actor)
         wanted = Limits(**{name: _number(typed.get(name, "")) for name in LIMITS})
-        set_limits(place.role, place.guild_id, wanted, actor=actor)
+        saved = set_limits(place.role, place.guild_id, wanted, actor=actor)
     except BadInput as error:
         return _show(request, typed, error_message=error.text)
-    return redirect(f"{request.path}?saved=1")
+    if saved is None:
+        return redirect_saved(request.path, fragment="current")
+    return redirect_saved(request.path, fragment=f"limits-{saved}", after=cursor_to(actor, saved))
 
 
 def _stored(request: HttpRequest) -> dict[str, str]:

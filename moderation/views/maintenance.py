@@ -24,6 +24,7 @@ from chatstore.tasks import enqueue_run_on_commit
 from moderation.forms import read_cursor
 from moderation.operations.access.maintenance_acts import repeat_run, request_run_now, set_schedule, stop_run
 from moderation.views.polling import render_live
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
 
 OPEN_RUNS = 12
@@ -168,7 +169,7 @@ def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
         set_schedule(name, _read_schedule(request.POST), is_enabled="is_enabled" in request.POST, actor=actor)
     except BadInput:
         return _show_job(request, view, request.POST, status=400)
-    return redirect(f"{request.path}?saved=1")
+    return redirect_saved(request.path)
 
 
 def _show_job(request: HttpRequest, view: console.JobView, typed: QueryDict, *, status: int = 200) -> HttpResponse:

@@ -7,11 +7,12 @@ from zoneinfo import available_timezones
 from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from moderation.models import Preferences
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
 
 
@@ -41,7 +42,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept)
     if request.method == "POST" and form.is_valid():
         form.save()
-        return redirect(f"{request.path}?saved=1")
+        return redirect_saved(request.path)
     status = 400 if request.method == "POST" else 200
     return render(request, "moderation/account/preferences.html", {"form": form}, status=status)
 

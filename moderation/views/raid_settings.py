@@ -8,13 +8,14 @@ from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from chatstore.domain.errors import BadInput
 from moderation.models import RaidSettings
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.raids.settings import CHANGE_RAID_SETTINGS, FIELDS, raid_settings_for, set_raid_settings
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
 
 
@@ -71,7 +72,7 @@ def raid_settings(request: HttpRequest, guild_id: int) -> HttpResponse:
             except BadInput as error:
                 error_message = error.text
             else:
-                return redirect(f"{request.path}?saved=1")
+                return redirect_saved(request.path)
     context = {
         "guild": guild,
         "form": form,

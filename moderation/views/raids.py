@@ -11,7 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.errors import BadInput
 from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, ms_of, parse_snowflake
-from moderation.operations.purging.lifecycle import draft_purge
+from moderation.forms import identify_form
+from moderation.operations.purging.lifecycle import AlreadyDrafted, draft_purge
 from moderation.operations.raids.detection import dismiss_raid
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.operations.raids.settings import may_set_raids
@@ -36,7 +37,9 @@ def raid(request: HttpRequest, channel_id: int) -> HttpResponse:
         if not accounts or start_ms is None:
             raise BadInput(gettext("No accounts are selected. Select at least one."))
         selection = select_raid(channel_id, accounts, start_ms=start_ms, end_ms=end_ms)
-        purge = draft_purge(moderator=moderator, selection=selection)
+        purge = draft_purge(moderator=moderator, selection=selection, sent_form=identify_form(request))
+    except AlreadyDrafted as earlier:
+        return redirect("purge", earlier.purge_id)
     except BadInput as error:
         return _show(request, channel_id, error_message=error.text)
     enqueue_scan_on_commit(purge.pk)

@@ -20,7 +20,7 @@ from moderation.operations.access.visibility import name_of, purge_for, visible_
 from moderation.operations.lookup.message_history import part_of_message
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.selection.summary import describe_purges
-from moderation.operations.undo.requests import UndoPart, offer_undo, request_undo
+from moderation.operations.undo.requests import AlreadyRequested, UndoPart, offer_undo, request_undo
 from moderation.tasks import enqueue_on_commit
 from moderation.views.session import actor_of
 
@@ -41,7 +41,10 @@ def purge_undo(request: HttpRequest, purge_id: int) -> HttpResponse:
 def message_undo(request: HttpRequest, channel_id: int, message_id: int) -> HttpResponse:
     """Restore one message from the purge that `purge` names."""
     purge_id = parse_snowflake((request.POST if request.method == "POST" else request.GET).get("purge", ""))
-    part = part_of_message(purge_id, user=request.user, channel_id=channel_id, message_id=message_id)
+    try:
+        part = part_of_message(purge_id, user=request.user, channel_id=channel_id, message_id=message_id)
+    except AlreadyRequested:
+        return _redirect_to_earlier(purge_id)
     shown = purge_for(request.user, purge_id)
     back = reverse("message", args=[channel_id, message_id])
     return _ask_or_request(request, shown, part, fields={"purge": str(purge_id)}, back=back)
@@ -70,10 +73,26 @@ def _ask_or_request(
 
     fields: of the form that asks. back: path of the page to return to. Raises `BadInput` if nothing can be restored.
     """
+    try:
+        return _request_or_show(request, purge, part, fields=fields, back=back)
+    except AlreadyRequested:
+        return _redirect_to_earlier(purge.pk)
+
+
+def _redirect_to_earlier(purge_id: int) -> HttpResponse:
+    """Redirect to the page of the purge, which shows the request that came first, and says so."""
+    return HttpResponseRedirect(f"{reverse('purge', args=[purge_id])}?undo=earlier")
+
+
+def _request_or_show(
+    request: HttpRequest, purge: Purge, part: UndoPart, *, fields: Mapping[str, str], back: str
+) -> HttpResponse:
     moderator, error = actor_of(request), ""
     if request.method == "POST" and "reason" in request.POST:
         try:
             request_undo(purge.pk, moderator=moderator, part=part, reason=request.POST["reason"])
+        except AlreadyRequested:
+            raise
         except BadInput as rejected:
             error = rejected.text
         else:

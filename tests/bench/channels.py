@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, Guild
 from chatstore.store import authors, ledger, loads, nodes, nodetool
@@ -74,7 +75,7 @@ def new_id() -> int:
 
 def fill_recent(channel: Channel, count: int) -> list[int]:
     """Write messages of the last hour, a second apart, of author 1; return their ids, ascending."""
-    start = time.time_ns() // 1_000_000 - 55 * 60_000
+    start = time.time_ns() // 1_000_000 - 55 * MINUTE_MS
     ids = [make_snowflake(start + index * 1_000) for index in range(count)]
     for bucket in {bucket_of(i) for i in ids}:
         ledger.ensure_row(channel.pk, bucket)

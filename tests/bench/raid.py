@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Channel
 from chatstore.store import authors, ledger, loads
@@ -69,7 +70,7 @@ def measure_raid(pool: ChannelPool) -> Figures:
 
 def fill_raid(channel: Channel) -> tuple[list[int], list[int]]:
     """Write the raid's share of a channel, and as many messages of another author between them; return both."""
-    ids = recent_ids(2 * RAID // CHANNELS, minutes_ago=20, apart_ms=20 * 60_000 * CHANNELS // (2 * RAID))
+    ids = recent_ids(2 * RAID // CHANNELS, minutes_ago=20, apart_ms=20 * MINUTE_MS * CHANNELS // (2 * RAID))
     accounts = [FIRST_ACCOUNT + number // 2 % ACCOUNTS if number % 2 == 0 else BYSTANDER for number in range(len(ids))]
     buckets = buckets_of(ids)
     for bucket in buckets:

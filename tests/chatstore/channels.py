@@ -16,9 +16,6 @@ from chatstore.store import cassandra, ledger, messages
 VICTOR = 4242
 """A chat author."""
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
-
 _UPDATE = "UPDATE messages USING TIMESTAMP ? SET content = ? WHERE channel_id = ? AND bucket = ? AND message_id = ?"
 _DELETE = "DELETE FROM messages USING TIMESTAMP ? WHERE channel_id = ? AND bucket = ? AND message_id = ?"
 

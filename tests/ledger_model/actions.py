@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 
 from chatstore.domain.buckets import bucket_ids, bucket_of, is_sealed
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.whole_reads import WholeRead
 from moderation.domain.planner import RECENT_MS, ids_inside, plan_ranges, split_recent
@@ -19,7 +20,7 @@ Action = Iterator[None]
 
 GIVE_UP_US = 4_000_000
 
-PAGE_MS = 45 * 60_000
+PAGE_MS = 45 * MINUTE_MS
 """Page boundary in a read of an open bucket, so that messages arrive on both sides."""
 
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import Live
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
 from tests.ledger_model import actions
 from tests.ledger_model.actions import Action
@@ -59,7 +60,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = ChannelModel(self.in_force, now_us=(end_of(BUCKETS[1]) + 20 * 60_000) * 1_000)
+        self.model = ChannelModel(self.in_force, now_us=(end_of(BUCKETS[1]) + 20 * MINUTE_MS) * 1_000)
         self.running: list[RunningAction] = []
         self.purged: list[Purged] = []
 
@@ -131,7 +132,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule(bucket=st.sampled_from(BUCKETS), ages=st.sets(st.integers(1, 20), min_size=1, max_size=3), skew=SKEWS)
     def start_import(self, bucket: int, ages: set[int], skew: int) -> None:
         newest = min(end_of(bucket) - 1, self.model.now_us // 1_000)
-        ids = [first_id_at(newest - age * 13 * 60_000) for age in ages]
+        ids = [first_id_at(newest - age * 13 * MINUTE_MS) for age in ages]
         write = Write()
         ids = [one for one in ids if bucket_of(one) == bucket]
         action = actions.load(self.model, write, ids, bucket, skew, reconciles=bool(len(ages) % 2))

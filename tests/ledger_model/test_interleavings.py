@@ -12,6 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from chatstore.domain.buckets import LATE_AFTER_MS
 from chatstore.domain.live import EMPTY, Live, live_from_read
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.domain.whole_reads import WholeRead
 from tests.examples import IS_THOROUGH
@@ -50,7 +51,7 @@ def from_the_newest_post_on(read: WholeRead, bucket: int) -> Live:
 
 
 def late_twenty_minutes_later(message_id: int, *, now_ms: int) -> bool:
-    return ms_of(message_id) < now_ms - LATE_AFTER_MS - 20 * 60_000
+    return ms_of(message_id) < now_ms - LATE_AFTER_MS - 20 * MINUTE_MS
 
 
 MUTANTS = {

@@ -135,6 +135,14 @@ def test_single_sign_on_and_retention_are_off_unless_all_they_need_is_set(tmp_pa
         assert read_settings("1", **{**named, name: value}).returncode == 1
 
 
+def test_an_address_is_limited_over_all_accounts_unless_it_may_be_that_of_an_unnamed_proxy() -> None:
+    limit = "s.SIGN_IN_ATTEMPTS_PER_ADDRESS"
+    assert read_settings(limit).stdout == "50\n"
+    assert read_settings(limit, **EXTERNAL).stdout == "0\n"
+    assert read_settings(limit, **EXTERNAL, TRUSTED_PROXIES="1").stdout == "50\n"
+    assert read_settings(limit, **EXTERNAL, SIGN_IN_ATTEMPTS_PER_ADDRESS="20").stdout == "20\n"
+
+
 def test_no_port_is_in_the_ephemeral_range() -> None:
     ports = [port for name in ("run", "test", "bench") for port in asdict(read_stack({}, name=name).ports).values()]
     assert len(set(ports)) == len(ports)

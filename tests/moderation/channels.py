@@ -14,6 +14,7 @@ from django.db.models import F
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import BucketStamp, Channel, Guild
 from chatstore.models.users import User
@@ -53,7 +54,7 @@ def old_ids(count: int, *, buckets_ago: int = 3) -> list[int]:
 
 def recent_ids(count: int, *, minutes_ago: float = 30, apart_ms: int = 10) -> list[int]:
     """Return ids of the last hour, ascending."""
-    start = now_ms() - round(minutes_ago * 60_000)
+    start = now_ms() - round(minutes_ago * MINUTE_MS)
     return [make_snowflake(start + index * apart_ms) for index in range(count)]
 
 

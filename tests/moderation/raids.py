@@ -12,6 +12,7 @@ from django.core.management import call_command
 from chatstore.demo.raid import make_raiders, write_raid_text
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import YEAR_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Finding
 from chatstore.store import activity, authors, ledger, messages
@@ -20,7 +21,6 @@ from chatstore.store.redis import redis_client
 from moderation.operations.raids.detection import RAID
 from tests.moderation.channels import make_channel, now_ms, old_ids, write
 
-YEAR_MS = 365 * 86_400_000
 MEMBERS = 6
 WORDS = (
     "tonight steering anchor before nine leviathan really longboat please ready side left wave enormous hat lost "

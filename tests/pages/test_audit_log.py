@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
@@ -111,7 +112,7 @@ def test_a_channel_and_a_user_are_found_by_their_names(client: Client, channel: 
 
 def test_a_name_that_several_have_is_chosen_by_a_button_and_the_rest_is_kept(client: Client, held: AuditEntry) -> None:
     name, created = f"Victor {secrets.token_hex(4)}", make_snowflake(1_710_115_200_000) | secrets.randbits(20) << 1
-    ids = (created, created + 1, created + 5 * 60_000 * 2**22)
+    ids = (created, created + 1, created + 5 * MINUTE_MS * 2**22)
     twins = [ChatUser.objects.create(pk=pk, name=name, display_name=name) for pk in ids]
     refused = client.get("/audit/", {"user": name, "action": "hold_placed"})
     assert refused.status_code == 400

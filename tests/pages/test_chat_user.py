@@ -9,6 +9,7 @@ from collections.abc import Callable
 from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at
+from chatstore.domain.milliseconds import YEAR_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser
 from chatstore.models.users import User
@@ -18,8 +19,6 @@ from tests.moderation.channels import choose, make_channel, now_ms, old_ids, pre
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
-
-YEAR_MS = 365 * 86_400_000
 
 
 def make_chat_user(*, name: str = "zoe", shown: str = "Zoë", is_bot: bool = False) -> ChatUser:

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
@@ -46,7 +47,7 @@ SignIn = Callable[[User], Client]
 def channel() -> Channel:
     """Create a channel two months ago."""
     ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
-    made_ms = now_ms() - 60 * 86_400_000 - secrets.randbelow(86_400_000)
+    made_ms = now_ms() - 60 * DAY_MS - secrets.randbelow(DAY_MS)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 
 
@@ -143,7 +144,11 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     assert f'href="{path}undo/?purge={purge.pk}"' in client.get(path).content.decode()
     assert restore(client, f"{path}undo/?purge={purge.pk}") == path
     assert "This message is being restored" in client.get(path).content.decode()
+    twice = {"purge": str(purge.pk), "reason": "Appeal accepted"}
+    assert client.post(f"{path}undo/", twice)["Location"] == f"/purges/{purge.pk}/?undo=earlier"
     run_purge(purge.pk)
+    assert client.post(f"{path}undo/", twice)["Location"] == f"/purges/{purge.pk}/?undo=earlier"
+    assert purge.undos.count() == 1
     html = client.get(path).content.decode()
     assert chip_of(html) == "in the channel"
     assert "restored this message" in html

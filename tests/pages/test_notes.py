@@ -13,8 +13,9 @@ from django.test import Client
 
 from chatstore.models import ChatUser
 from chatstore.models.users import User
+from moderation.domain.sent_twice import SENT_TWICE_WITHIN
 from moderation.models import AuditEntry, Note
-from moderation.operations.notes import NOTES_PER_PAGE, SENT_TWICE_WITHIN, add_note
+from moderation.operations.notes import NOTES_PER_PAGE, add_note
 from tests.chatstore.channels import fresh_id
 from tests.pages.conftest import PreviewedPurge
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_of, bucket_window
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, unix_ms
 from chatstore.models import Channel
 from chatstore.models.users import User
@@ -23,13 +24,11 @@ from tests.pages.restoring import restore
 
 SignIn = Callable[[User], Client]
 
-MINUTE_MS = 60_000
-
 
 def raid_start() -> int:
     """Return the Unix milliseconds of a full hour in a sealed bucket, in the middle of a day."""
     begin, _ = bucket_window(bucket_of(old_ids(1)[0]))
-    return unix_ms(begin) + 5 * 86_400_000 + 12 * 3_600_000
+    return unix_ms(begin) + 5 * DAY_MS + 12 * HOUR_MS
 
 
 def raid_ids(minutes: int, per_minute: int, *, worker: int = 0) -> list[int]:

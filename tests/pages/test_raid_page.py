@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import time_of
 from chatstore.gateway import Member, save_members
 from chatstore.models.users import User
@@ -72,6 +73,8 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
     assert start is not None
     fields = {"account": [str(i) for i in raid.raiders], "start": start[1], "end": ""}
     response = client.post(f"/raids/{raid.channel.pk}/", fields)
+    # A double click leads to the same one.
+    assert client.post(f"/raids/{raid.channel.pk}/", fields)["Location"] == response["Location"]
     purge = Purge.objects.get(pk=int(response["Location"].strip("/").split("/")[-1]))
     selection = Selection.from_json(purge.selection)
     assert isinstance(selection.where, All)
@@ -82,7 +85,7 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
 def test_the_way_back_to_the_whole_time_is_offered_only_where_less_is_shown(
     raid: Raid, mona: User, sign_in: SignIn
 ) -> None:
-    client, minute = sign_in(mona), now_ms() // 60_000
+    client, minute = sign_in(mona), now_ms() // MINUTE_MS
     for channel, label in ((raid.channel, "Show the whole raid"), (make_channel(), "Show the last half hour")):
         url = f"/raids/{channel.pk}/"
         assert 'value="all"' not in client.get(url).content.decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from moderation.views.picks import describe_rows
@@ -11,7 +12,6 @@ from moderation.views.picks import describe_rows
 pytestmark = pytest.mark.unit
 
 MARCH_2024_MS = 1_710_115_200_000
-MINUTE_MS = 60_000
 
 
 def account(after_ms: int, *, handle: str = "victor") -> ChatUser:

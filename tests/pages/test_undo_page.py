@@ -89,6 +89,37 @@ def test_an_undo_needs_a_reason_which_is_stored_and_shown(purge: Purge, mona: Us
     assert f"“<bdi>{REASON}</bdi>”" in client.get(f"/purges/{purge.pk}/").content.decode()
 
 
+def test_a_form_that_is_sent_twice_leads_to_the_undo_under_way(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
+    assert restore(client, url) == f"/purges/{purge.pk}/"
+    second = client.post(url, {"reason": REASON})
+    assert second["Location"] == f"/purges/{purge.pk}/?undo=earlier"
+    page = client.get(second["Location"]).content.decode()
+    assert "Another request to restore these messages came first." in page
+    assert "Restoring 40 messages" in page
+    assert purge.undos.count() == 1
+
+
+def test_a_second_person_is_led_to_the_undo_of_the_first(purge: Purge, mona: User, lena: User, sign_in: SignIn) -> None:
+    url, first, second = f"/purges/{purge.pk}/undo/", sign_in(mona), sign_in(lena)
+    # Both have the page open.
+    assert second.get(url).status_code == 200
+    restore(first, url)
+    for late in (second.post(url, {"reason": REASON}), second.get(url), second.get(f"{url}?author={WILMA}")):
+        assert late["Location"] == f"/purges/{purge.pk}/?undo=earlier"
+    run_purge(purge.pk)
+    assert second.post(url, {"reason": REASON})["Location"] == f"/purges/{purge.pk}/?undo=earlier"
+    assert purge.undos.get().moderator == mona
+
+
+def test_another_part_is_refused_while_an_undo_is_under_way(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
+    restore(client, f"{url}?author={WILMA}")
+    refused = client.post(url, {"author": str(VICTOR), "reason": REASON})
+    assert refused.status_code == 400
+    assert "present state: restoring" in refused.content.decode()
+
+
 def test_a_part_is_named_on_the_page(purge: Purge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     second = purge.steps.order_by("-channel_id").values_list("channel_id", flat=True)[0]

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_days, bucket_of
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Guild
@@ -25,7 +26,7 @@ SignIn = Callable[[User], Client]
 
 
 def make_account(*, days: int) -> ChatUser:
-    pk = make_snowflake(now_ms() - days * 86_400_000) | secrets.randbits(22)
+    pk = make_snowflake(now_ms() - days * DAY_MS) | secrets.randbits(22)
     return ChatUser.objects.create(pk=pk, name=f"raider{pk}", display_name="Raider")
 
 

@@ -9,4 +9,4 @@ from django.test import Client
 
 def visitor_from_elsewhere() -> Client:
     """Return a client whose address no other test has."""
-    return Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    return Client(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from chatstore.demo.messages import make_channel_messages
 from chatstore.demo.plan import DemoChannel, DemoPlan, plan_demo
 from chatstore.domain.errors import BadInput
+from chatstore.domain.milliseconds import HOUR_MS
 from chatstore.models import Channel, ChatUser, Guild, GuildMember
 from chatstore.operations.coordination.channel_lock import lock_owner
 from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo, write_demo
@@ -22,7 +23,7 @@ from chatstore.store.reading.reader import read_page
 
 def plan_small() -> DemoPlan:
     """Return a plan with ids that no other test uses."""
-    until = dt.datetime.now(dt.UTC) - dt.timedelta(milliseconds=secrets.randbelow(3_600_000))
+    until = dt.datetime.now(dt.UTC) - dt.timedelta(milliseconds=secrets.randbelow(HOUR_MS))
     return plan_demo(secrets.randbits(30), until, messages=2_000, incident_messages=3_000)
 
 

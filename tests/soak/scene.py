@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.store import authors, ledger, messages, scans
@@ -80,7 +81,7 @@ def arrange_scene(moderator: User, random: Random, *, size: int) -> Scene:
     for bucket in buckets_of(recent):
         write_bucket(channels[0], [one for one in recent if bucket_of(one) == bucket], keep_one_in=40)
     # Posts during the run are in the open bucket or in the one after it.
-    buckets.update(buckets_of([*recent, *recent_ids(2, minutes_ago=0, apart_ms=30 * 60_000)]))
+    buckets.update(buckets_of([*recent, *recent_ids(2, minutes_ago=0, apart_ms=30 * MINUTE_MS)]))
     purge = preview(moderator, select_victor(*channels))
     return Scene(
         channels,

@@ -64,15 +64,24 @@ def list_limits(user: Actor, *, after: int | None = None) -> LimitsPage:
     return LimitsPage(shown, shown[-1].pk if len(found) > len(shown) else None)
 
 
+def cursor_to(user: Actor, limits_id: int) -> int | None:
+    """Return the cursor of a page that shows certain limits, as its last ones; None for the first page.
+
+    The first one also shows those that are among its own.
+    """
+    until = _within(user, VIEW_ROLES).filter(pk__lte=limits_id).order_by("-pk").values_list("pk", flat=True)
+    return next(iter(until[LIMITS_PER_PAGE : LIMITS_PER_PAGE + 1]), None)
+
+
 def limits_in(user: Actor, limits_id: int) -> PurgeLimits | None:
     """Return limits that the user may change, to show them in the form."""
     return _within(user, GIVE_ROLES).select_related("guild").filter(pk=limits_id).first()
 
 
-def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User) -> None:
+def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User) -> int | None:
     """Set the limits of a role in a guild, or in the whole installation; without any, the role has no limits there.
 
-    Raises `Forbidden`, `NotFound` for a guild that the actor does not administer, and `BadInput`.
+    Return their id, or None. Raises `Forbidden`, `NotFound` for a guild that the actor does not administer, `BadInput`.
     """
     require(actor, GIVE_ROLES)
     if role not in LIMITED_ROLES:
@@ -93,15 +102,16 @@ def set_limits(role: Role, guild_id: int | None, limits: Limits, *, actor: User)
             update_fields=["role"],
         )
         stored = PurgeLimits.objects.filter(Q(guild_id=guild_id), role=role)
-        before, after = stored.get().limits.as_json(), limits.as_json()
+        row = stored.get()
+        before, after = row.limits.as_json(), limits.as_json()
         if after:
             stored.update(**{name: after.get(name) for name in LIMITS})
         else:
             stored.delete()
-        if before == after:
-            return
-        details = {"role": role.value, "before": _as_words(before), "after": _as_words(after)}
-        record_action("limits_changed", actor=actor, guild_id=guild_id, details=details)
+        if before != after:
+            details = {"role": role.value, "before": _as_words(before), "after": _as_words(after)}
+            record_action("limits_changed", actor=actor, guild_id=guild_id, details=details)
+    return row.pk if after else None
 
 
 def _as_words(limits: dict[str, int]) -> dict[str, str]:

@@ -29,7 +29,7 @@ from moderation.operations.access.visibility import (
     visible_channels,
 )
 from moderation.operations.lookup.purge_index import PurgePart, find_parts
-from moderation.operations.undo.requests import UndoPart, can_be_undone
+from moderation.operations.undo.requests import AlreadyRequested, UndoPart, can_be_undone
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
 MAX_CHANNELS_SEARCHED = 20_000
@@ -185,11 +185,12 @@ def _read_quarantined(channel_id: int, message_id: int, parts: Sequence[PurgePar
 def part_of_message(purge_id: int, *, user: Actor, channel_id: int, message_id: int) -> UndoPart:
     """Return the part of a purge that is one message.
 
-    Raises `BadInput` if the message is not deleted by that purge, or was restored.
+    Raises `AlreadyRequested` if the message was restored, `BadInput` if it is not deleted by that purge.
     """
     channel_for(user, channel_id, ADD_PURGE)
-    if not any(
-        part.is_in_effect and part.purge.pk == purge_id for part in find_parts(message_id, channel_id=channel_id)
-    ):
-        raise BadInput(_("This message is not deleted by that purge, or has been restored. Reload the page."))
-    return UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
+    parts = [part for part in find_parts(message_id, channel_id=channel_id) if part.purge.pk == purge_id]
+    if any(part.is_in_effect for part in parts):
+        return UndoPart(channel_ids=(channel_id,), message_ids=(message_id,))
+    if any(part.outcome is PurgeOutcome.DELETED for part in parts):
+        raise AlreadyRequested(_("This message has been restored. Reload the page."))
+    raise BadInput(_("This message is not deleted by that purge. Reload the page."))

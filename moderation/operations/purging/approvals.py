@@ -44,8 +44,8 @@ from moderation.operations.steps.one_by_one import act_one_by_one
 
 APPROVE = "moderation.approve_purge"
 
-MAX_ENDED_AT_ONCE = 500
-"""Requests that one poll ends; the next one continues."""
+END_REQUEST = "end the request for approval of purge"
+"""Name of the act of the poll, for the log and the finding of one that fails."""
 
 MAX_REQUESTS = 50
 """Requests that pages list, and that are notified."""
@@ -201,8 +201,7 @@ def expire_approvals() -> int:
         locked = Purge.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=purge_id).first()
         return locked is not None and _expire(old.filter(purge_id=purge_id))
 
-    purges = list(old.order_by("requested_at").values_list("purge_id", flat=True)[:MAX_ENDED_AT_ONCE])
-    return act_one_by_one(purges, expire, name="end the request for approval of purge")
+    return act_one_by_one(old.order_by("requested_at"), expire, field="purge_id", name=END_REQUEST)
 
 
 def _expire(undecided: QuerySet[PurgeApproval]) -> bool:

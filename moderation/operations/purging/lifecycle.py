@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import Text, as_json
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.coordination.account_lock import lock_account
 from moderation.domain.selection import Selection
+from moderation.domain.sent_twice import SENT_TWICE_WITHIN
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval, ScanPart
@@ -34,17 +38,31 @@ from moderation.operations.steps.one_by_one import act_one_by_one
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
 
-MAX_EXPIRED_AT_ONCE = 500
-"""Previews that one poll expires; the next one continues."""
+EXPIRE_PREVIEW = "expire preview"
+"""Name of the act of the poll, for the log and the finding of one that fails."""
+
+
+class AlreadyDrafted(BadInput):
+    """A form is sent again, unchanged, soon after it has drafted a preview, which is still open. purge_id: of it."""
+
+    def __init__(self, purge_id: int) -> None:
+        super().__init__(_("This form has drafted a preview already."))
+        self.purge_id = purge_id
 
 
 def draft_purge(
-    *, moderator: User, selection: Selection, replaces: int | None = None, confirmed_at_once: bool = False
+    *,
+    moderator: User,
+    selection: Selection,
+    replaces: int | None = None,
+    confirmed_at_once: bool = False,
+    sent_form: UUID | None = None,
 ) -> Purge:
     """Create a purge to be scanned.
 
-    replaces: a preview that the caller discards then. confirmed_at_once: no preview is left open. Raises `Forbidden`,
-    `NotFound` for channels that the moderator cannot see, and `BadInput` above their limit of open previews.
+    replaces: a preview that the caller discards then. confirmed_at_once: no preview is left open. sent_form: identifies
+    the form and what is filled in; None if it is not a page's. Raises `AlreadyDrafted`, `Forbidden`, `NotFound` for
+    channels that the moderator cannot see, and `BadInput` above their limit of open previews.
     """
     require(moderator, ADD_PURGE)
     check_scope(selection, moderator)
@@ -57,8 +75,11 @@ def draft_purge(
         guild_id=only_guild_id(selection) or 0,
         guild_ids=guild_ids,
         channel_ids=channel_ids,
+        sent_form=sent_form,
     )
     with transaction.atomic():
+        if sent_form is not None:
+            _check_not_sent_twice(sent_form, moderator)
         if not confirmed_at_once:
             check_open_previews(moderator, guild_ids, life=PREVIEW_LIFE, replaced=replaces)
         save_with_next_id(purge)
@@ -70,6 +91,16 @@ def draft_purge(
             details={"selection": purge.selection},
         )
     return purge
+
+
+def _check_not_sent_twice(sent_form: UUID, moderator: User) -> None:
+    # The second of two requests at the same time waits for the first.
+    lock_account(moderator)
+    drafts = Purge.objects.filter(sent_form=sent_form, moderator=moderator, created_at__gt=Now() - SENT_TWICE_WITHIN)
+    shown = (PurgeState.SCANNING, PurgeState.READY, PurgeState.NOTHING_MATCHED)
+    draft = drafts.filter(state__in=shown).order_by("pk").first()
+    if draft is not None:
+        raise AlreadyDrafted(draft.pk)
 
 
 def confirm_purge(purge_id: int, *, moderator: User, reason: str, manifest_hash: bytes) -> Purge:
@@ -152,8 +183,7 @@ def expire_previews() -> int:
             _expire(purge)
         return purge is not None
 
-    found = list(old.order_by("id").values_list("id", flat=True)[:MAX_EXPIRED_AT_ONCE])
-    return act_one_by_one(found, expire, name="expire preview")
+    return act_one_by_one(old.order_by("pk"), expire, name=EXPIRE_PREVIEW)
 
 
 def expire_scan(purge_id: int, *, cause: Text) -> None:

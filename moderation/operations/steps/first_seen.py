@@ -30,7 +30,7 @@ from moderation.domain.first_seen import FirstSeen
 from moderation.domain.states import DELETING, PurgeState, StepState
 from moderation.models import ManifestBucket, Purge, Step
 
-MAX_REMEMBERED = 50_000
+MAX_REMEMBERED_AUTHORS = 50_000
 """Authors who are remembered: about 20 MB."""
 
 AUTHORS_AT_ONCE = 1_000
@@ -90,7 +90,7 @@ class FirstSeenReader:
 
         What is known of other authors may be forgotten. Raises `StoreUnavailable`.
         """
-        if len(self._authors) > MAX_REMEMBERED:
+        if len(self._authors) > MAX_REMEMBERED_AUTHORS:
             self._authors.clear()
         for some in _in_chunks(author_id for author_id in author_ids if author_id not in self._authors):
             between()

@@ -10,7 +10,7 @@ from operator import add
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, QuerySet, Sum, Value
+from django.db.models import BigIntegerField, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from chatstore.domain.texts import ngettext_lazy
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import MAX_SELECTED_MESSAGES
+from moderation.domain.sent_twice import SENT_TWICE_WITHIN
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import (
     CAN_BE_UNDONE,
@@ -47,6 +48,10 @@ _UNDO_STEPS = UndoStep._meta.db_table
 MAX_STEPS_AT_ONCE = 2_000
 """Maximum number of steps that are created in one transaction: the request of an undo answers at once, and its workers
 create the others."""
+
+
+class AlreadyRequested(BadInput):
+    """An earlier request restores the same messages, or has restored them. The later one changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +168,12 @@ def can_be_undone(purge: Purge) -> bool:
 def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
     """Return what the undo of a purge or a part of it would restore now.
 
-    Raises `BadInput` if there is nothing to restore or the undo period has passed.
+    Raises `AlreadyRequested`, and `BadInput` if there is nothing to restore or the undo period has passed.
     """
     require(moderator, ADD_PURGE)
     purge = purge_for(moderator, purge_id, ADD_PURGE)
     require_over_matches(moderator, ADD_PURGE, purge, channel_ids=part.channel_ids)
+    _check_earlier_requests(purge, part, moderator)
     sources = _sources_of(purge, part)
     channel_ids, channel_count = largest_channels(sources, limit=CHANNELS_NAMED)
     is_complete = count_still_deleted(purge) == purge.manifest
@@ -183,8 +189,8 @@ def offer_undo(purge_id: int, *, moderator: User, part: UndoPart) -> UndoOffer:
 def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str) -> Undo:
     """Request the undo of a purge or a part of it: → *undoing*.
 
-    Cancels a paused purge first. Raises `BadInput` without a reason, if there is nothing to restore, and if the undo
-    period has passed.
+    Cancels a paused purge first. Raises `AlreadyRequested` if an earlier request restores the same, and `BadInput`
+    without a reason, if there is nothing to restore, and if the undo period has passed.
     """
     require(moderator, ADD_PURGE)
     reason = check_reason(reason, missing=_("Enter a reason. Everyone who can view the purge will see it."))
@@ -192,6 +198,7 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
         purge_for(moderator, purge_id, ADD_PURGE)
         purge = lock_purge(purge_id)
         require_over_matches(moderator, ADD_PURGE, purge, channel_ids=part.channel_ids)
+        _check_earlier_requests(purge, part, moderator)
         sources = _sources_of(purge, part)
         is_paused = purge.state == PurgeState.PAUSED
         if is_paused:
@@ -213,6 +220,15 @@ def request_undo(purge_id: int, *, moderator: User, part: UndoPart, reason: str)
         details = {"undo": str(undo.pk), "part": undo.part, "reason": reason}
         record_action("undo_requested", actor=moderator, purge=purge, details=details)
     return undo
+
+
+def _check_earlier_requests(purge: Purge, part: UndoPart, moderator: User) -> None:
+    """Raise `AlreadyRequested` if an undo restores a part, or all of the purge, or has restored it."""
+    has_ended = Q(requested=F("restored") + F("already_live"))
+    sent_twice = has_ended & Q(moderator=moderator, requested_at__gt=Now() - SENT_TWICE_WITHIN)
+    earlier = purge.undos.filter(Q(finished_at=None) | sent_twice).values_list("part", flat=True)
+    if purge.state == PurgeState.UNDONE or any(UndoPart.from_json(one) in (part, UndoPart()) for one in earlier):
+        raise AlreadyRequested(_("An earlier request restores these messages, or has restored them already."))
 
 
 def _sources_of(purge: Purge, part: UndoPart) -> QuerySet[Step]:

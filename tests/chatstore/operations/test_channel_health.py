@@ -10,6 +10,7 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_of
 from chatstore.domain.errors import Forbidden, NotFound
 from chatstore.domain.health import BucketState
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, unix_ms
 from chatstore.models import JobRun
@@ -20,7 +21,7 @@ from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import ChannelHealth, read_channel_health
 from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
-from tests.chatstore.channels import DAY_MS, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
 from tests.chatstore.recorded_statements import record_statements
 from tests.findings import close_finding
 

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from chatstore.demo.raid import make_raiders, plan_posts
+from chatstore.domain.milliseconds import DAY_MS, YEAR_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.gateway import post_message
 from chatstore.models import Channel, ChatUser, Guild, GuildMember
@@ -49,7 +50,7 @@ def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> No
     out = StringIO()
     call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=out)
     summary = json.loads(out.getvalue())
-    day_ago = make_snowflake((time.time_ns() // 1_000_000) - 86_400_000)
+    day_ago = make_snowflake((time.time_ns() // 1_000_000) - DAY_MS)
     raiders = {message.author_id for message in read_page(channel.id).messages if message.author_id > day_ago}
     assert summary["raided"] > 0
     assert ChatUser.objects.filter(pk__in=raiders).count() == len(raiders) > 1
@@ -60,7 +61,7 @@ def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> No
 
 def test_people_who_wrote_in_a_raided_channel_talk_on() -> None:
     channel = Channel.objects.create(id=fresh_id(), name="raided")
-    year_ago = make_snowflake((time.time_ns() // 1_000_000) - 365 * 86_400_000)
+    year_ago = make_snowflake((time.time_ns() // 1_000_000) - YEAR_MS)
     member = ChatUser.objects.create(pk=year_ago | secrets.randbits(22), name="old_hand")
     post_message(channel.pk, author_id=member.pk, content="hello")
     call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=StringIO())

@@ -8,6 +8,7 @@ from django.db import connection
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import Forbidden
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes
 from chatstore.operations.coordination.clock import postgres_now
@@ -124,7 +125,7 @@ def test_entries_that_are_read_and_repaired_are_removed() -> None:
 
 def test_a_delete_of_an_old_message_is_logged_in_its_own_bucket() -> None:
     channel_id = fresh_id()
-    old = first_id_at(now_ms() - 400 * 86_400_000)
+    old = first_id_at(now_ms() - 400 * DAY_MS)
     write_messages(channel_id, [old])
     withdraw_message(channel_id, old, actor=VICTOR)
     assert counted(channel_id) == {bucket_of(old): 1}

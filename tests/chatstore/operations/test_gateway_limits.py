@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput, StoreUnavailable, WriteRefused
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.gateway import messages
 from tests.chatstore.channels import VICTOR, now_ms
@@ -41,7 +42,7 @@ JUNK: tuple[Any, ...] = (
     {},
 )
 WITHOUT_ZONE = dt.datetime(2024, 3, 1, tzinfo=dt.UTC).replace(tzinfo=None)
-POSTED = first_id_at(now_ms() - 60_000)
+POSTED = first_id_at(now_ms() - MINUTE_MS)
 
 
 def embed(**parts: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from chatstore.domain.buckets import bucket_at, bucket_window
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, Finding
@@ -17,7 +18,7 @@ from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store.figures import note_figures
 from chatstore.store.measuring import measure_bucket
-from tests.chatstore.channels import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 BUCKET = 333
 """Long ago."""

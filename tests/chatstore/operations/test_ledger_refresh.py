@@ -5,14 +5,13 @@ import pytest
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
 from chatstore.store.reading.reader import read_page
 from tests.chatstore.channels import (
-    DAY_MS,
-    HOUR_MS,
     fresh_id,
     ids_of,
     now_ms,
@@ -57,7 +56,7 @@ def test_an_open_bucket_records_only_a_lower_bound_of_at_most_an_hour_ago() -> N
     write_messages(channel_id, [fresh])
     live = refresh_bucket(channel_id, bucket_of(fresh))
     assert live.first is not None
-    assert abs(live.first - first_id_at(now - HOUR_MS)) < first_id_at(now + 60_000) - first_id_at(now)
+    assert abs(live.first - first_id_at(now - HOUR_MS)) < first_id_at(now + MINUTE_MS) - first_id_at(now)
     assert (live.last, live.count) == (None, None)
     assert ids_of(read_page(channel_id).messages) == [fresh]
 

@@ -11,6 +11,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound, StoreUnavailable
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.messages import Message
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.operations.coordination.clock import postgres_now_us, wall_clock_us
@@ -18,12 +19,11 @@ from chatstore.operations.gateway import messages
 from chatstore.store import authors, cassandra, ledger, withdrawn
 from chatstore.store import messages as rows
 from chatstore.store.reading.reader import read_page
-from tests.chatstore.channels import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
+from tests.chatstore.channels import VICTOR, fresh_id, now_ms, write_messages
 from tests.fake_time import FakeTime
 from tests.pins import pinned_ids
 
 VERA = 4343
-MINUTE_MS = 60_000
 
 
 def post(channel_id: int, *, minutes_ago: float = 0, content: str = "hello") -> int:
@@ -92,7 +92,7 @@ def _clear_stamp(channel_id: int, bucket: int) -> int:
 def test_a_current_post_keeps_the_ledger_bounds_of_older_ids() -> None:
     channel_id = fresh_id()
     message_id = first_id_at(now_ms())
-    live = Live(first_id_at(now_ms() - 2 * 60 * MINUTE_MS), None, None)
+    live = Live(first_id_at(now_ms() - 2 * HOUR_MS), None, None)
     ledger.set_live(channel_id, bucket_of(message_id), live, read_began_us=postgres_now_us())
     post(channel_id, minutes_ago=40)
     assert ledger.read_live(channel_id, bucket_of(message_id)) == live

@@ -8,6 +8,7 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.live import EMPTY
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.runs import RunState
 from chatstore.domain.snowflakes import first_id_at
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
@@ -20,7 +21,7 @@ from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
 from chatstore.store.probing import BucketPage
-from tests.chatstore.channels import DAY_MS, delete_rows, fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import delete_rows, fresh_id, now_ms, spread_ids, write_messages
 
 
 def make_channel() -> int:
@@ -127,7 +128,7 @@ def test_a_subject_that_names_no_bucket_is_refused(subject: str) -> None:
 
 def write_now(channel_id: int) -> None:
     """Write a message into the newest bucket."""
-    write_messages(channel_id, [first_id_at(now_ms() - 60_000)])
+    write_messages(channel_id, [first_id_at(now_ms() - MINUTE_MS)])
 
 
 def test_a_nightly_run_probes_only_channels_with_writes_or_deletes() -> None:

@@ -6,11 +6,12 @@ import pytest
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import MAX_ID, first_id_at
 from chatstore.domain.withdrawals import Withdrawals
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages, withdrawn
-from tests.chatstore.channels import DAY_MS, VICTOR, fresh_id, now_ms, write_messages
+from tests.chatstore.channels import VICTOR, fresh_id, now_ms, write_messages
 
 VERA = 4343
 

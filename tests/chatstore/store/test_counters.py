@@ -9,11 +9,11 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.live import EMPTY
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import counters, ledger, redis
 from chatstore.store.reading.reader import read_around, read_page
 from tests.chatstore.channels import (
-    DAY_MS,
     delete_rows,
     fresh_id,
     now_ms,

@@ -10,13 +10,13 @@ from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
 from chatstore.domain.live import EMPTY, Live
 from chatstore.domain.messages import Message, Page
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.snowflakes import EPOCH_MS, MAX_ID, MIN_ID, first_id_at, time_of
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import cassandra, ledger, messages
 from chatstore.store.reading.reader import read_page, trace_newest_page
 from chatstore.store.reading.search import Search
 from tests.chatstore.channels import (
-    DAY_MS,
     VICTOR,
     delete_rows,
     fresh_id,
@@ -81,7 +81,7 @@ def test_the_newest_page_scans_no_tombstone_of_a_deleted_range() -> None:
 
 def test_an_open_bucket_is_read_only_from_its_first_live_id() -> None:
     channel_id = fresh_id()
-    alive, dead = spread_ids(10, newest_ms=now_ms()), spread_ids(300, newest_ms=now_ms() - 2 * 3_600_000)
+    alive, dead = spread_ids(10, newest_ms=now_ms()), spread_ids(300, newest_ms=now_ms() - 2 * HOUR_MS)
     ids = [one for one in alive + dead if bucket_of(one) == bucket_of(alive[0])]
     write_messages(channel_id, ids)
     delete_rows(channel_id, set(ids) - set(alive))

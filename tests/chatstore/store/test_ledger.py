@@ -4,12 +4,13 @@ import time
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.operations.coordination.clock import postgres_now_us
 from chatstore.store import ledger
 from chatstore.store.ledger import NewestRows
 from chatstore.store.reading.ledger_window import LedgerWindow
 from chatstore.store.reading.reader import read_page
-from tests.chatstore.channels import DAY_MS, fresh_id, ids_of, now_ms, spread_ids, write_messages
+from tests.chatstore.channels import fresh_id, ids_of, now_ms, spread_ids, write_messages
 
 KNOWN = Live(5, 9, 3)
 

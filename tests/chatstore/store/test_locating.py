@@ -2,10 +2,11 @@
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.live import EMPTY
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.operations.coordination.clock import wall_clock_us
 from chatstore.store import ledger, withdrawn
 from chatstore.store.locating import CHANNELS_PER_CHECK, Located, locate_message
-from tests.chatstore.channels import DAY_MS, VICTOR, fresh_id, now_ms, spread_ids, write_authorless, write_messages
+from tests.chatstore.channels import VICTOR, fresh_id, now_ms, spread_ids, write_authorless, write_messages
 
 
 def old_ids(count: int) -> list[int]:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.messages import VALUE_COLUMNS, Message
+from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from chatstore.store import cassandra, messages, traces
 from tests.chatstore.channels import (
-    DAY_MS,
     VICTOR,
     fresh_id,
     ids_of,

@@ -65,7 +65,7 @@ def test_an_undone_purge_cannot_be_undone_again(mona: User) -> None:
     write(channel, old_ids(120))
     purge = purge_now(mona, everything(channel))
     undo(purge.id)
-    with pytest.raises(CommandError, match="cannot be undone") as refused:
+    with pytest.raises(CommandError, match="has restored them already") as refused:
         call_command("purge_undo", str(purge.id), "--reason", "test")
     assert refused.value.returncode == 2
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.milliseconds import HOUR_MS, MINUTE_MS
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import EPOCH_MS, make_snowflake
 from moderation.domain.filter_json import filter_as_json, filter_from_json
 from moderation.domain.filters import (
@@ -41,13 +41,13 @@ from moderation.domain.first_seen import FirstSeen
 
 BOTS = frozenset({3})
 
-JOINED = {1: EPOCH_MS - 1, 2: EPOCH_MS - 86_400_000, 3: EPOCH_MS + 1}
+JOINED = {1: EPOCH_MS - 1, 2: EPOCH_MS - DAY_MS, 3: EPOCH_MS + 1}
 """When authors joined: the ids of messages carry the first millisecond, or the one before."""
 
 FIRST_SEEN = {
     1: FirstSeen(EPOCH_MS - 1, EPOCH_MS - 1),
-    2: FirstSeen(EPOCH_MS - 86_400_000, EPOCH_MS - 86_400_000),
-    3: FirstSeen(EPOCH_MS - 86_400_000, EPOCH_MS),
+    2: FirstSeen(EPOCH_MS - DAY_MS, EPOCH_MS - DAY_MS),
+    3: FirstSeen(EPOCH_MS - DAY_MS, EPOCH_MS),
 }
 """When authors were first seen, or between which times."""
 

@@ -10,6 +10,7 @@ from django.test import Client
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, first_id_at, ms_of
 from chatstore.models import Channel
 from chatstore.models.users import User
@@ -46,8 +47,8 @@ NEWEST = "SELECT message_id FROM messages WHERE channel_id = ? AND bucket = ? LI
 
 def open_ids(count: int) -> list[int]:
     """Return ids over an hour old, spread over an open bucket, ascending."""
-    newest = first_id_at(now_ms() - 61 * 60_000)
-    first = max(bucket_ids(bucket_of(newest))[0], first_id_at(now_ms() - 86_400_000))
+    newest = first_id_at(now_ms() - 61 * MINUTE_MS)
+    first = max(bucket_ids(bucket_of(newest))[0], first_id_at(now_ms() - DAY_MS))
     step = (newest - first) // count
     return [first + step * index for index in range(count)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -11,12 +12,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chatstore.models import Finding
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
 from moderation import tasks
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
 from moderation.operations.purging.approvals import expire_approvals
-from moderation.operations.purging.lifecycle import draft_purge, expire_previews
+from moderation.operations.purging.lifecycle import EXPIRE_PREVIEW, draft_purge, expire_previews
+from moderation.operations.purging.overdue import OVERDUE_PREVIEW, check_overdue
+from moderation.store.failed_acts import FailedAct, failed_acts, record_failed_act
 from tests.moderation.channels import everything, make_channel
 
 DAY = dt.timedelta(hours=25)
@@ -76,6 +81,56 @@ def test_the_poll_enqueues_what_is_due(mona: User, broken: Purge, monkeypatch: p
     due = draft(mona)
     tasks.poll_due_purges()
     assert due.pk in enqueued
+
+
+def attempts_at(purge: Purge, caplog: pytest.LogCaptureFixture) -> int:
+    return sum(record.getMessage().startswith(f"could not expire preview {purge.pk}") for record in caplog.records)
+
+
+def let_pause_end(purge: Purge) -> None:
+    failed = failed_acts(EXPIRE_PREVIEW)[purge.pk]
+    record_failed_act(EXPIRE_PREVIEW, purge.pk, FailedAct(failed.attempts, time.time()))
+
+
+def is_reported(purge: Purge) -> bool:
+    check_overdue(postgres_now())
+    return Finding.objects.open().filter(kind=OVERDUE_PREVIEW, subject=f"{purge.pk}:{EXPIRE_PREVIEW}").exists()
+
+
+def test_one_that_fails_is_attempted_less_and_less_often(broken: Purge, caplog: pytest.LogCaptureFixture) -> None:
+    age(broken)
+    pauses = []
+    for number in range(1, 10):
+        for _poll in range(3):
+            expire_previews()
+        assert attempts_at(broken, caplog) == number
+        pauses.append(round((failed_acts(EXPIRE_PREVIEW)[broken.pk].next_at - time.time()) / 60))
+        let_pause_end(broken)
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert "next attempt in 3600 s" in caplog.text
+
+
+def test_one_that_still_fails_is_a_finding_until_it_is_expired(broken: Purge) -> None:
+    age(broken)
+    expire_previews()
+    assert not is_reported(broken)
+    let_pause_end(broken)
+    expire_previews()
+    assert is_reported(broken)
+    Purge.objects.filter(pk=broken.pk).update(selection=everything(make_channel()).as_json())
+    let_pause_end(broken)
+    expire_previews()
+    assert state_of(broken) == PurgeState.EXPIRED
+    assert broken.pk not in failed_acts(EXPIRE_PREVIEW)
+    assert not is_reported(broken)
+
+
+def test_one_that_is_discarded_meanwhile_is_forgotten(broken: Purge) -> None:
+    age(broken)
+    expire_previews()
+    Purge.objects.filter(pk=broken.pk).update(state=PurgeState.EXPIRED)
+    expire_previews()
+    assert broken.pk not in failed_acts(EXPIRE_PREVIEW)
 
 
 def test_each_has_a_transaction_of_its_own(mona: User) -> None:

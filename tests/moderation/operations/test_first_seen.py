@@ -242,9 +242,9 @@ def test_messages_of_many_authors_are_found_as_by_looking_at_all_of_them(
         for chosen in (channels, channels[:1]):
             assert find(mona, *chosen, where=FirstSeenWithin(hours)) == expected(hours, chosen)
     monkeypatch.setattr(authors, "OLDEST_ROWS", 1)
-    monkeypatch.setattr(first_posts, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(first_posts, "MAX_REMEMBERED_POSTS", 3)
     monkeypatch.setattr(first_posts, "BUCKETS_AT_ONCE", 1)
-    monkeypatch.setattr(first_seen, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(first_seen, "MAX_REMEMBERED_AUTHORS", 3)
     assert find(mona, *channels) == expected(24, channels)
 
 

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of, time_of
 from chatstore.gateway import Member, save_member, save_members
 from chatstore.models import Channel, Guild
@@ -18,7 +19,6 @@ from moderation.domain.selection import Selection
 from moderation.operations.preview.first_matches import find_first_matches
 from tests.moderation.channels import buckets_of, ids_of, make_channel, old_ids, preview, purge_now, write
 
-MINUTE_MS = 60_000
 JOINED = old_ids(3)[1]
 """Its time is when the raiders of these tests joined."""
 

@@ -4,6 +4,7 @@ import pytest
 from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepKind
@@ -46,7 +47,7 @@ def test_rows_deleted_while_a_range_step_reads_are_not_rewritten(
     channel, old = make_channel(), old_ids(80)
     bucket = bucket_at(now_ms()) - 3
     sealed_ms = ms_of(bucket_ids(bucket)[1])
-    recent = [make_snowflake(sealed_ms - 20 * 60_000 + number * 10) for number in range(30)]
+    recent = [make_snowflake(sealed_ms - 20 * MINUTE_MS + number * 10) for number in range(30)]
     write(channel, [*old[::2], *recent])
     write(channel, old[1::2], author=WILMA)
     others = [number + 1 for number in old[: BUDGET + 5]]
@@ -54,7 +55,7 @@ def test_rows_deleted_while_a_range_step_reads_are_not_rewritten(
     delete_rows(channel.id, others)
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(bucket_reads, "postgres_now_us", lambda: (sealed_ms - 60_000) * 1_000)
+        earlier.setattr(bucket_reads, "postgres_now_us", lambda: (sealed_ms - MINUTE_MS) * 1_000)
         purge = confirm(mona, preview(mona, by_victor(channel)))
     rows, spans = claim(purge), claim(purge)
     assert (rows.kind, spans.kind) == (StepKind.ROWS, StepKind.RANGES)
