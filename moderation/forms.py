@@ -34,8 +34,8 @@ _HAS = [
 _EXAMPLES = {
     "authors": gettext_lazy("Victor, @wilma, 80351110224678912"),
     # Translators: keep the English words; only they are understood.
-    "after": gettext_lazy("20 minutes ago, yesterday 14:30, 11 March 2024"),
-    "before": "2024-03-12",
+    "after": gettext_lazy("yesterday 14:30"),
+    "before": gettext_lazy("20 minutes ago"),
     "words": gettext_lazy("free “cheap coins”"),
     "any_words": gettext_lazy("nitro giveaway “click here”"),
     "similar": gettext_lazy("Text, or a message link"),

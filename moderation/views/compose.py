@@ -42,7 +42,7 @@ from moderation.operations.selection.parsing import (
 from moderation.operations.selection.saved_filters import saved_filter_for
 from moderation.operations.selection.scope import visible_part
 from moderation.operations.selection.summary import summarize_selections
-from moderation.presentation.strip import Strip
+from moderation.presentation.strip import BESIDE_CHANNELS, Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.picks import describe_fields, describe_rows
@@ -202,7 +202,7 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
 def _map(channel: Channel) -> Strip | None:
     """Return the channel's strip, or None: the form works without the store."""
     try:
-        return map_channel(channel.pk)
+        return map_channel(channel.pk, width=BESIDE_CHANNELS)
     except StoreUnavailable:
         return None
 

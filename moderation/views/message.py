@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_safe
@@ -38,7 +40,7 @@ AROUND = 11
 _CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
     MessageStatus.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
     MessageStatus.DELETED: ("", pgettext_lazy("status of a message", "deleted")),
-    MessageStatus.WITHDRAWN: ("", pgettext_lazy("status of a message", "withdrawn")),
+    MessageStatus.WITHDRAWN: ("", pgettext_lazy("status of a message", "deleted by its author")),
     MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
     MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
 }
@@ -53,7 +55,7 @@ _PURGE_OUTCOMES: dict[PurgeOutcome, Promise] = {
 _RESTORE_OUTCOMES: dict[RestoreOutcome, Promise] = {
     RestoreOutcome.IN_PROGRESS: gettext_lazy("is restoring this message"),
     RestoreOutcome.RESTORED: gettext_lazy("restored this message"),
-    RestoreOutcome.WITHDRAWN: gettext_lazy("not restored: the author had withdrawn this message"),
+    RestoreOutcome.WITHDRAWN: gettext_lazy("not restored: its author had deleted this message"),
     RestoreOutcome.STILL_PURGED: gettext_lazy("not restored: another purge deleted this message too"),
     RestoreOutcome.ALREADY_LIVE: gettext_lazy("the message was already live"),
     RestoreOutcome.LEFT_OUT: gettext_lazy("not restored: already live, or deleted by another purge too"),
@@ -153,15 +155,28 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     rows = lay_out(replace(opened, messages=shown, users=users), gaps)
     # The message has a frame of its own, so no run of messages continues across it.
     own = next((row for row in rows if row.message.message_id == message_id), None)
+    before = [row for row in rows if row.message.message_id < message_id]
     after = [row for row in rows if row.message.message_id > message_id]
+    own_day = own.day if own else None
+    if own is None and history.status is not MessageStatus.NEVER_SEEN:
+        # A note in its place belongs to its day too.
+        day = _day_of(time_of(message_id))
+        own_day = None if before and _day_of(before[-1].message.posted_at) == day else day
+        if after and after[0].day == day:
+            after[0] = replace(after[0], day=None)
     return {
         "users": users,
-        "rows_before": [row for row in rows if row.message.message_id < message_id],
+        "rows_before": before,
         "above_row": own,
+        "own_day": own_day,
         "row": replace(own, continued=False, day=None, gaps=()) if own else None,
         "gaps_below": gaps.get(None, ()),
         "rows_after": [replace(row, continued=row.continued and row is not after[0]) for row in after],
     }
+
+
+def _day_of(time: dt.datetime) -> dt.date:
+    return timezone.localtime(time).date()
 
 
 @dataclass(frozen=True, slots=True)

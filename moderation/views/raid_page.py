@@ -20,7 +20,7 @@ from chatstore.domain.snowflakes import ms_of, parse_snowflake
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, minute_of
-from moderation.presentation.formats import format_ago, format_clock, format_datetime, format_number
+from moderation.presentation.formats import format_ago, format_axis_day, format_clock, format_number
 from moderation.presentation.markup import shorten
 from moderation.presentation.raid_chart import RaidChart, draw_minutes
 from moderation.views.rows import Writer, rows_of, writer_of
@@ -150,11 +150,11 @@ def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]
         return
     hours, minutes = since // HOUR_MS, since // MINUTE_MS
     if hours:
-        text = ngettext("joined %(count)s hour before", "joined %(count)s hours before", hours)
+        text = ngettext("posted %(count)s hour after joining", "posted %(count)s hours after joining", hours)
     elif minutes:
-        text = ngettext("joined %(count)s minute before", "joined %(count)s minutes before", minutes)
+        text = ngettext("posted %(count)s minute after joining", "posted %(count)s minutes after joining", minutes)
     else:
-        text = gettext("joined less than a minute before")
+        text = gettext("posted less than a minute after joining")
     yield text % {"count": format_number(hours or minutes)}
 
 
@@ -234,7 +234,10 @@ def _offer_ends(review: RaidReview) -> Iterator[Moment]:
 
 
 def _format_moment(ms: int, review: RaidReview) -> str:
-    """Return hours and minutes, with the day if it is not today."""
+    """Return hours and minutes, with the day if it is not today: "23:49", "25 Nov, 23:49"."""
     time, now = (dt.datetime.fromtimestamp(value / 1000, tz=dt.UTC) for value in (ms, review.now_ms))
     is_today = timezone.localtime(time).date() == timezone.localtime(now).date()
-    return format_clock(time) if is_today else format_datetime(time)
+    if is_today:
+        return format_clock(time)
+    day = format_axis_day(timezone.localtime(time).date())
+    return gettext("%(day)s, %(time)s") % {"day": day, "time": format_clock(time)}

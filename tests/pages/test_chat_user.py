@@ -13,8 +13,10 @@ from chatstore.domain.milliseconds import YEAR_MS
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser
 from chatstore.models.users import User
+from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
+from moderation.presentation.formats import format_short_day
 from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
@@ -52,7 +54,6 @@ def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None
     # Consecutive buckets are one bar; the channel with the most comes first.
     assert [strip.count('class="bar"') for strip in strips] == [2, 1]
     assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
-    assert "active in 3 periods" in html
 
 
 def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:
@@ -90,7 +91,7 @@ def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_i
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
     assert "15 messages by <bdi>Zoë</bdi>" in html
     assert "10 messages by <bdi>Zoë</bdi>" in html
-    assert "Messages included in purges</dt><dd>25<" in squeeze(html)
+    assert "Messages in purges</dt><dd>25<" in squeeze(html)
 
 
 def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn) -> None:
@@ -105,7 +106,7 @@ def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn)
     assert "no messages left" in there
     assert "20 messages included in purges" in there
     assert 'class="bar"' not in there
-    assert "active in 1 period" in here
+    assert here.count('class="bar"') == 1
     assert "3 messages included in purges" in here
 
 
@@ -116,8 +117,8 @@ def test_a_history_cut_by_the_deadline_shows_how_far_it_was_read(mona: User, sig
     assert "Searched back to" not in page_of(sign_in(mona), person.pk)
     with override_settings(PAGE_DEADLINE_SECONDS=1e-9):
         html = page_of(sign_in(mona), person.pk)
-    assert "Searched back to" in html
-    assert f"active in {BUCKETS_PER_CHECK:,} periods" in html
+    last_read = last_day_of(today - BUCKETS_PER_CHECK + 1)
+    assert f"Searched back to {format_short_day(last_read)}" in " ".join(html.split())
 
 
 def test_a_hostile_name_breaks_nothing(mona: User, sign_in: SignIn) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from chatstore.domain.milliseconds import DAY_MS
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Channel, ChatUser
@@ -120,9 +120,18 @@ def test_a_withdrawn_message_is_marked_and_its_text_not_shown(mona: User, sign_i
     write(channel, ids)
     withdraw_message(channel.pk, ids[12], actor=VICTOR)
     html = page_of(sign_in(mona), channel, ids[12])
-    assert chip_of(html) == "withdrawn"
+    assert chip_of(html) == "deleted by its author"
     assert f"hello {ids[12]}" not in html
     assert "Restore this message" not in html
+
+
+def test_a_message_without_text_is_below_the_heading_of_its_day(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    noon = (ms_of(channel.pk) // DAY_MS + 1) * DAY_MS + 12 * HOUR_MS
+    earlier, own, later = (make_snowflake(noon + hours * HOUR_MS) | secrets.randbits(22) for hours in (0, 24, 25))
+    write(channel, [earlier, own, later])
+    withdraw_message(channel.pk, own, actor=VICTOR)
+    above, below = page_of(sign_in(mona), channel, own).split('class="subject')
+    assert (above.count('class="day"'), below.count('class="day"')) == (2, 0)
 
 
 def test_an_unknown_message_is_not_found_and_its_position_is_shown(

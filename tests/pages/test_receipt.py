@@ -51,10 +51,16 @@ def test_it_says_who_why_when_where_and_how_long(previewed: PreviewedPurge, mona
     text = squeeze(receipt_of(sign_in(mona), purge.pk))
     assert f"Deleted by {previewed.moderator.get_username()}" in text
     assert "Reason “ a test ”" in text
-    assert re.search(r"When \d+ \w+ \d{4}, \d\d:\d\d · took ", text)
+    assert re.search(r"When \d+ \w+ \d{4}, \d\d:\d\d UTC · took ", text)
     assert "Where #room (Harbour)" in text
-    assert "Planned cost 6 messages are deleted individually, right away." in text
+    assert "Planned cost" not in text
     assert re.search(r"You can restore the deleted messages until ", text)
+
+
+def test_operators_see_the_planned_cost(previewed: PreviewedPurge, ada: User, sign_in: SignIn) -> None:
+    purge = run_to_end(confirm(previewed.moderator, previewed.purge))
+    text = squeeze(receipt_of(sign_in(ada), purge.pk))
+    assert "Planned cost 6 messages are deleted individually, right away. No bucket gains more than" in text
 
 
 def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> None:

@@ -72,6 +72,16 @@ def test_the_newest_matches_are_shown_newest_first(mona: User, channel: Channel,
     assert shown_ids(html) == [*new[2::-1], *old[::2][:-3:-1]]
 
 
+def test_a_scan_of_more_than_was_estimated_shows_no_total(mona: User, channel: Channel, sign_in: SignIn) -> None:
+    write(channel, old_ids(5, buckets_ago=5))
+    write(channel, old_ids(5, buckets_ago=4))
+    purge = begin_scan(mona, by_victor(channel))
+    client = sign_in(mona)
+    assert "of at most" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+    Purge.objects.filter(pk=purge.pk).update(scanned=1_000)
+    assert "Scanned 1,000 messages so far." in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+
+
 def test_each_channel_is_named_above_its_matches(mona: User, sign_in: SignIn) -> None:
     # Scanned in the order of their ids, which are partly random.
     channels = sorted((make_channel() for _ in range(2)), key=lambda channel: channel.pk)

@@ -236,6 +236,21 @@ def test_a_purge_without_a_worker_shows_it(mona: User, channel: Channel, sign_in
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
 
 
+def test_a_purge_behind_another_job_shows_only_that_reason(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+) -> None:
+    write(channel, old_ids(5))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    Purge.objects.filter(id=purge.id).update(confirmed_at=F("confirmed_at") - dt.timedelta(minutes=1))
+    change_audit_log("UPDATE moderation_auditentry SET at = at - interval '1 minute' WHERE purge_id = %s", purge.pk)
+    assert lock_channel(channel.id, job="import:7")
+    assert wait_at(mona, purge).idle_seconds is not None
+    page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
+    assert "Waiting behind an import into the channel." in page
+    assert "No worker has picked this up" not in page
+    release_channel(channel.id, job="import:7")
+
+
 def test_a_purge_that_waits_for_its_turn_shows_for_how_long_and_how_many_others_come_first(mona: User) -> None:
     purges = []
     for _ in range(3):
