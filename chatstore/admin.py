@@ -23,6 +23,7 @@ from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.health import BucketState, ChannelState, state_of_channel
+from chatstore.domain.texts import Size
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet
 from chatstore.operations.health.channel_health import health_limits, read_channel_health
@@ -96,7 +97,7 @@ class GuildAdmin(NeverDeleted):
 class ChannelAdmin(NeverDeleted):
     """Channels, threads and direct messages, with their health for accounts that may read it."""
 
-    list_display = ("name", "guild", "category", "kind", "id")
+    list_display = ("name", "guild", "category")
     list_filter = ("kind",)
     list_select_related = ("guild", "summary")
     search_fields = ("name", "=id", "guild__name")
@@ -119,17 +120,22 @@ class ChannelAdmin(NeverDeleted):
     @admin.display(description=gettext_lazy("Tombstones, worst bucket"))
     def tombstones(self, channel: Channel) -> str:
         """Return the last count and its day."""
-        return _with_day(channel.summary.tombstones, channel.summary.tombstones_at)
+        tombstones = channel.summary.tombstones
+        shown = None if tombstones is None else number_format(tombstones, force_grouping=True)
+        return _with_day(shown, channel.summary.tombstones_at)
 
-    @admin.display(description=gettext_lazy("Bytes, largest partition"))
+    @admin.display(description=gettext_lazy("Largest partition"))
     def size(self, channel: Channel) -> str:
         """Return the last size and its day."""
-        return _with_day(channel.summary.bytes, channel.summary.bytes_at)
+        size = channel.summary.bytes
+        return _with_day(None if size is None else str(Size(size)), channel.summary.bytes_at)
 
-    @admin.display(description=gettext_lazy("Newest page, µs"))
+    @admin.display(description=gettext_lazy("Newest page"))
     def newest_page(self, channel: Channel) -> str:
         """Return the last duration and its day."""
-        return _with_day(channel.summary.page_us, channel.summary.page_at)
+        page_us = channel.summary.page_us
+        shown = None if page_us is None else _("%(number)s ms") % {"number": number_format(page_us / 1000, 1)}
+        return _with_day(shown, channel.summary.page_at)
 
     @admin.display(description=gettext_lazy("Partitions"))
     def partitions(self, channel: Channel) -> str:
@@ -158,12 +164,12 @@ class ChannelAdmin(NeverDeleted):
         return format_html('<a href="{}">{}</a>', reverse("channel_health", args=[channel.pk]), _("Open health"))
 
 
-def _with_day(value: int | None, measured_at: dt.datetime | None) -> str:
+def _with_day(figure: str | None, measured_at: dt.datetime | None) -> str:
     """Return a figure and the day on which it was measured: "1,204 (3 Mar)"."""
-    if value is None or measured_at is None:
+    if figure is None or measured_at is None:
         return _("unknown")
     day = date_format(measured_at, pgettext("date format", "j M"))
-    return _("%(count)s (%(day)s)") % {"count": number_format(value, force_grouping=True), "day": day}
+    return _("%(count)s (%(day)s)") % {"count": figure, "day": day}
 
 
 def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
@@ -174,6 +180,11 @@ def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
 class ChatUserAdmin(NeverDeleted):
     """Chat users, the authors of messages. Staff accounts are `User`."""
 
-    list_display = ("name", "display_name", "is_bot", "id")
+    list_display = ("name", "display_name", "bot", "id")
     list_filter = ("is_bot",)
     search_fields = ("name", "display_name", "=id")
+
+    @admin.display(description=gettext_lazy("Bot"))
+    def bot(self, user: ChatUser) -> str:
+        """Mark bots only: the icon of a false value looks like a fault of nearly every user."""
+        return _("bot") if user.is_bot else ""

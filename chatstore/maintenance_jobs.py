@@ -31,7 +31,7 @@ else:
 register_jobs(
     Job("repair", repair_run, _("Repair"), _("Repair all tables on every node"), REPAIRS, max_attempts=3),
     Job("repair_bucket", repair_bucket_run, _("Repair bucket"), _("Repair a bucket")),
-    Job("measure", measure_bucket_run, _("Measure"), _("Have the replicas of a bucket measure it")),
+    Job("measure", measure_bucket_run, _("Refresh stats"), _("Have the replicas of a bucket measure it")),
     Job("compact", compact_bucket_run, _("Compact"), _("Drop the tombstones of a bucket")),
     Job("merge", merge_bucket_run, _("Merge"), _("Merge the files of a bucket")),
     Job("raise_gc_grace", raise_run, _("Raise gc_grace"), _("Raise gc_grace until a repair has completed")),
@@ -45,7 +45,7 @@ register_jobs(
         Schedule("30 0 * * *", "UTC"),
         max_attempts=2,
     ),
-    Job("verify", verify_bucket_run, _("Verify"), _("Check a bucket for live rows")),
+    Job("verify", verify_bucket_run, _("Check for live rows"), _("Check a bucket for live rows")),
     Job(
         # Runs store this name, so it does not follow the label.
         "bookkeeping",

@@ -83,7 +83,19 @@ class PurgeAdmin(ReadOnly):
     list_filter = ("state",)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username")
-    exclude = ("manifest_hash", "scan_token", "scan_lease_until", "sent_form")
+    # The page of a purge shows the rest in words.
+    fields = (
+        *("page", "state", "moderator", "reason", "created_at", "confirmed_at", "started_at", "finished_at"),
+        *("scanned", "manifest", "held_at_scan", "wait_reason", "wait_until", "error", "selection"),
+    )
+    readonly_fields = ("page",)
+
+    @admin.display(description=gettext_lazy("Purge"))
+    def page(self, purge: Purge) -> str:
+        """Link to the page of the purge; the rewrite of a bucket has none."""
+        if purge.is_rewrite:
+            return _("Rewrite of a bucket")
+        return format_html('<a href="{}">{}</a>', reverse("purge", args=[purge.pk]), _("Open purge"))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Purge], search_term: str

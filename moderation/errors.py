@@ -63,9 +63,14 @@ def show_error(request: HttpRequest, *, status: int, title: str | Promise, messa
     """Render the error page, or for htmx its fragment."""
     if status >= 500:
         logger.warning("%s %s answered %s: %s", request.method, request.path, status, message)
-    template = "moderation/shared/_error.html" if request.headers.get("HX-Request") else "moderation/shared/error.html"
+    if request.headers.get("HX-Request"):
+        template = "_error.html"
+    elif status < 500 and not request.user.is_authenticated:
+        template = "error_signed_out.html"
+    else:
+        template = "error.html"
     context = {"status": status, "title": title, "message": message}
-    response = render(request, template, context, status=status)
+    response = render(request, f"moderation/shared/{template}", context, status=status)
     if status == 503:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response

@@ -154,7 +154,7 @@ _EXPLANATIONS = {
     BucketState.OPEN: _("The ten-day window is still open: messages can arrive, so pages always read this bucket."),
     BucketState.EMPTY: _("A full read found no live messages. Pages skip this bucket."),
     BucketState.UNKNOWN: _(
-        "No full read since the last write, so pages read the whole bucket. Verify it to narrow what they read."
+        "No full read since the last write, so pages read all of it. Check for live rows to narrow what they read."
     ),
     BucketState.SPARSE: ngettext_lazy(
         "Fewer than %(count)s live message: pages read this bucket together with others.",

@@ -15,6 +15,7 @@ from chatstore.domain.texts import from_json
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.presentation.formats import format_number
 from moderation.presentation.reports import RESOLUTION_LABELS
+from moderation.presentation.roles import ROLE_LABELS
 from moderation.presentation.texts import translate
 
 AUDIT_ACTIONS: dict[str, Promise] = {
@@ -196,6 +197,7 @@ _OTHER_FACTS: dict[str, Promise] = {
 
 _WORDS: dict[str, Mapping[str, str | Promise]] = {
     "resolution": {resolution.value: RESOLUTION_LABELS[resolution] for resolution in Resolution},
+    "role": {role.value: label for role, label in ROLE_LABELS.items()},
     "was": STATE_LABELS,
 }
 """Words for stored values, by the key of the details."""
@@ -213,6 +215,15 @@ def facts_in_short(details: Mapping[str, Any]) -> list[tuple[str, str]]:
         for key, label in _FACTS.items()
         if details.get(key) not in (None, 0, "", False, [])
     ]
+
+
+_SUBJECTS = ("role", "account", "job", "name")
+"""Details that name what an entry without a purge and a user is about."""
+
+
+def facts_in_line(details: Mapping[str, Any]) -> str:
+    """Return what an entry is about: "Moderator · nora"; "" if its details do not name it."""
+    return " · ".join(_format(key, details[key]) for key in _SUBJECTS if details.get(key))
 
 
 def all_facts(details: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -51,8 +51,12 @@ def format_rate(per_second: float) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """25.04 → "25.0 %"; None → "unknown"."""
-    return unknown() if value is None else _("%(number)s %%") % {"number": format_number(value, digits=1)}
+    """25.04 → "25.0 %"; None → "unknown". A part is never rounded to nothing or to all: 99.98 → "99.9 %"."""
+    if value is None:
+        return unknown()
+    if 0 < value < 100:
+        value = min(max(value, 0.1), 99.9)
+    return _("%(number)s %%") % {"number": format_number(value, digits=1)}
 
 
 def format_milliseconds(value: float) -> str:

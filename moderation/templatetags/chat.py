@@ -296,6 +296,12 @@ def deadline(time: dt.datetime) -> SafeString:
     return time_tag(time, formats.format_deadline(time))
 
 
+@register.simple_tag
+def to_the_second(time: dt.datetime) -> SafeString:
+    """Render a `<time>` with its seconds, for evidence."""
+    return time_tag(time, formats.format_exact(time))
+
+
 def time_tag(time: dt.datetime, text: str) -> SafeString:
     """Render a `<time>` with the exact time on hover."""
     return fill('<time datetime="{}" title="{}">{}</time>', time.isoformat(), formats.format_exact(time), text)

@@ -33,19 +33,21 @@ _CLASSES = {BucketState.TOMBSTONES: "warning", BucketState.HEAVY: "warning", Buc
 @register.simple_tag
 def bucket_chip(bucket: BucketHealth) -> SafeString:
     """Render a bucket's state as a coloured label, with a note if it is critical."""
-    label = str(STATE_LABELS[bucket.state])
-    if bucket.severity == Severity.CRITICAL:
-        label = _("%(state)s, critical") % {"state": label}
-    return fill('<span class="chip {}">{}</span>', _CLASSES.get(bucket.state, ""), label)
+    return _state_chip(_CLASSES.get(bucket.state, ""), str(STATE_LABELS[bucket.state]), bucket.severity)
 
 
 @register.simple_tag
 def channel_chip(state: ChannelState, severity: Severity | None) -> SafeString:
     """Render a channel's state as a coloured label, with a note if a bucket is critical."""
     label = str(CHANNEL_LABELS[state])
+    # The labels begin sentences elsewhere.
+    return _state_chip(_CHANNEL_CLASSES.get(state, "warning"), label[:1].lower() + label[1:], severity)
+
+
+def _state_chip(css: str, label: str, severity: Severity | None) -> SafeString:
     if severity == Severity.CRITICAL:
-        label = _("%(state)s, critical") % {"state": label}
-    return fill('<span class="chip {}">{}</span>', _CHANNEL_CLASSES.get(state, "warning"), label)
+        css, label = "critical", _("%(state)s, critical") % {"state": label}
+    return fill('<span class="chip {}">{}</span>', css, label)
 
 
 @register.filter

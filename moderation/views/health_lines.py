@@ -27,9 +27,9 @@ LEDGER = "ledger"
 
 @dataclass(frozen=True, slots=True)
 class FigureLine:
-    """A formatted figure. value: "" if it was never measured. at: time of the measurement; None for the ledger.
+    """A formatted figure. value: "" if it was never measured, or if it is a time, which is in `time`.
 
-    time: set if the value is a time. is_stale: the figure is outdated.
+    at: time of the measurement; None for the ledger. is_stale: the figure is outdated.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _bounds_line(found: BucketHealth) -> FigureLine:
 
 
 def _format_id_time(message_id: int) -> str:
-    return formats.format_exact(time_of(message_id))
+    return formats.format_datetime(time_of(message_id))
 
 
 def _repair_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
@@ -132,4 +132,5 @@ def _repair_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
         return FigureLine(_("Last full repair"))
     time = found.repaired_at
     is_stale = time is not None and health.now - time > STALE_AFTER
-    return FigureLine(_("Last full repair"), _("started"), figure.source, figure.measured_at, is_stale, time)
+    name = _("Last full repair")
+    return FigureLine(name, source=figure.source, at=figure.measured_at, is_stale=is_stale, time=time)

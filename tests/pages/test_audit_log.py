@@ -25,7 +25,7 @@ from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.lookup.audit_log import ENTRIES_PER_PAGE
 from moderation.operations.selection.summary import selection_summary
-from moderation.presentation.audit import all_facts, facts_in_short
+from moderation.presentation.audit import all_facts, facts_in_line, facts_in_short
 from tests.conftest import give, make_user
 from tests.moderation.channels import choose, everything, make_channel, old_ids, preview, purge_now, write
 from tests.plans import explain
@@ -162,6 +162,13 @@ def test_resolutions_of_reports_and_states_are_in_words() -> None:
         ("Resolution", "message deleted"),
     ]
     assert all_facts({"resolution": "nothing"}) == [("Resolution", "no action")]
+
+
+def test_a_line_without_a_purge_or_a_user_names_what_it_is_about(client: Client) -> None:
+    account = f"nora-{secrets.token_hex(4)}"
+    record_action("role_given", actor=None, details={"role": "moderator", "account": account, "grant": "7"})
+    assert f"<bdi>Moderator · {account}</bdi>" in page(client, "action=role_given")
+    assert facts_in_line({"address": "198.51.100.7"}) == ""
 
 
 def test_the_entries_of_a_purge_and_of_a_message_in_it_are_one_click_away(client: Client, mona: User) -> None:

@@ -60,7 +60,7 @@ def test_nodes_repair_clocks_and_the_read_path_are_shown_with_their_age(otto: Us
     html = read(otto, sign_in)
     assert "2 of 2 nodes are up" in html
     assert html.count('<span class="chip done">up</span>') == 2
-    assert "Last full repair of all nodes started" in html
+    assert "Last full repair, all nodes" in html
     assert "repair history of all nodes, <time" in html
     assert "Reads aborted by tombstones" in html
     assert "Unavailable." not in html

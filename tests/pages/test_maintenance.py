@@ -107,7 +107,7 @@ def test_a_run_shows_its_progress_and_then_its_result(page: Client, otto: User, 
     claim.report_progress(done=1_200, total=4_800, what="buckets")
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert '<progress max="4800" value="1200"' in html
-    assert "1,200 of 4,800: buckets" in html
+    assert "Buckets: 1,200 of 4,800" in html
     # Without JavaScript the whole page reloads; with it, only a part of it.
     assert '<noscript><meta http-equiv="refresh"' in html
     live = page.get(f"/maintenance/runs/{run.pk}/live/")

@@ -109,11 +109,12 @@ def test_the_search_box_suggests_the_pages_of_the_role(row: str, client: Client)
 def test_a_visitor_is_offered_nothing_but_home() -> None:
     """Pages that need no account have no menu; that of an error leads to the page on which one signs in."""
     client = visitor_from_elsewhere()
-    for path in ("/sign-in/", "/nowhere/"):
-        assert '<nav class="nav"' not in client.get(path).content.decode()
     error = "/invitation/?token=unknown"
-    assert '<div class="account-menu">' not in client.get(error).content.decode()
-    assert links_of(client, '<nav class="nav"', "</nav>", path=error) == ["/"]
+    for path in ("/sign-in/", "/nowhere/", error):
+        html = client.get(path).content.decode()
+        assert '<nav class="nav"' not in html
+        assert '<div class="account-menu">' not in html
+    assert links_of(client, '<main class="standalone">', "</main>", path=error) == ["/"]
 
 
 def test_the_menu_of_the_account_has_the_initials_of_the_name_beside_them(sign_in: SignIn) -> None:

@@ -77,15 +77,15 @@ def test_sessions_are_listed_with_device_address_and_last_use(account: User) -> 
     phone = sign_in_from(account, address="2001:db8::1", user_agent=IPHONE)
     here = sign_in_from(account)
     first, second = list_on_page(here)
-    assert first.startswith("Firefox on Windows This session 198.51.100.7 Last used ")
+    assert first.startswith("Firefox on Windows this session 198.51.100.7 Last used ")
     assert second.startswith("Safari on iPhone 2001:db8::1 Last used ")
     assert "Signed in" in first
-    assert list_on_page(phone)[0].startswith("Safari on iPhone This session")
+    assert list_on_page(phone)[0].startswith("Safari on iPhone this session")
 
 
 def test_a_hostile_user_agent_is_shown_as_an_unknown_device(account: User) -> None:
     client = sign_in_from(account, user_agent="<script>alert(1)</script>" * 100)
-    assert list_on_page(client)[0].startswith("Unknown device This session")
+    assert list_on_page(client)[0].startswith("Unknown device this session")
 
 
 def test_the_page_contains_no_key_of_a_session(account: User) -> None:

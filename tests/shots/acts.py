@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from playwright.sync_api import Page
@@ -55,6 +56,22 @@ def sign_in_with(account: tuple[str, str]) -> Act:
         page.context.clear_cookies()
         page.reload()
         enter_password(page, account)
+
+    return act
+
+
+def open_on_localhost(path: str) -> Act:
+    """Open a page in the same session at the only host that has passkeys here: an address has none."""
+
+    def act(page: Page) -> None:
+        page.context.add_cookies(
+            [
+                {"name": cookie["name"], "value": cookie["value"], "domain": "localhost", "path": "/"}
+                for cookie in page.context.cookies()
+            ]
+        )
+        server = urlsplit(page.url)
+        page.goto(f"http://localhost:{server.port}{path}")
 
     return act
 

@@ -14,6 +14,7 @@ from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.health.probes import probe_channel
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.summaries import count_uncovered
@@ -45,6 +46,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
             _fill(channel.pk, bucket, newest)
     unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
     _note(channel.pk, unhealthy.dead, tombstones=61_204, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
+    _note(channel.pk, unhealthy.dead, hours=4, source="repair", **{SEEN_BY_REPAIR: 61_204})
     _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
@@ -61,7 +63,7 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     purge_now(mona, by_victor(channel))
     _add_days(channel.pk)
     _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
-    _measure_all()
+    _measure_all(channel.pk)
     return unhealthy
 
 
@@ -83,12 +85,13 @@ def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", 
     figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
 
 
-def _measure_all() -> None:
+def _measure_all(channel_id: int) -> None:
     """Fill the table of all channels. Some were probed."""
     channels = list(Channel.objects.order_by("-pk").values_list("pk", flat=True)[:500])
-    for channel_id in channels[:8]:
-        probe_channel(channel_id, now=postgres_now())
-    refresh_summaries(channels)
+    for probed in channels[:8]:
+        probe_channel(probed, now=postgres_now())
+    # It is older than the channels of tests.
+    refresh_summaries({channel_id, *channels})
     count_uncovered(None)
 
 
@@ -98,7 +101,8 @@ def _add_days(channel_id: int) -> None:
     for ago in range(1, 90):
         if 47 < ago < 52:
             continue
-        dead = 40 + ago % 9 if ago > 33 else 61_204 - (33 - ago) * 3 if ago > 6 else 1_900
+        # The last day has the figure of the bucket.
+        dead = 40 + ago % 9 if ago > 33 else 61_204 - (ago - 1) * 3
         rows.append(
             ChannelDay(
                 channel_id=channel_id,

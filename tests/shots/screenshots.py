@@ -22,6 +22,7 @@ from tests.shots.acts import (
     delete_a_message,
     long_after_sign_in,
     make_recovery_codes,
+    open_on_localhost,
     search_for,
     sign_in_with,
     sign_in_with_code,
@@ -164,7 +165,7 @@ def _identity_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("sign-in-code", "", "/sign-in/", act=sign_in_with(scene.protected))
     yield Shot("sign-in-set-up", "", "/sign-in/", site="strict", act=sign_in_with(scene.accounts["mona"]))
     yield Shot("account-protected", "protected", "/account/")
-    yield Shot("passkey-new", "protected", "/account/passkeys/add/")
+    yield Shot("passkey-new", "protected", "/account/", act=open_on_localhost("/account/passkeys/add/"))
     yield Shot("recovery-codes", "protected", "/account/", act=make_recovery_codes(scene.protected[0]))
     yield Shot("account-of-other", "ada", f"/account/{scene.protected_id}/reset-second-factor/")
     lift = long_after_sign_in(scene.accounts["lena"][0], submit("form[action$='/lift/']", reason="The case is closed"))
@@ -235,7 +236,7 @@ def _scripted_shots(channel: str) -> Iterator[Shot]:
 def _health_shots(unhealthy: UnhealthyChannel) -> Iterator[Shot]:
     yield Shot("cluster-health", "otto", "/health/")
     yield Shot("channel-table", "otto", "/health/channels/")
-    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&server=Northside")
+    yield Shot("channel-table-filtered", "otto", "/health/channels/?sort=-tombstones&server=Northside+Makers")
     channel = f"/channels/{unhealthy.channel.pk}/health/"
     yield Shot("channel-health", "otto", channel)
     yield Shot("channel-health-bucket", "otto", f"{channel}{unhealthy.dead}/")
@@ -355,6 +356,10 @@ def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
     for scheme, rules in SCHEMES.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        if shot.path.startswith("/admin/"):
+            # Unfold reads the color scheme when a page loads.
+            page.reload()
+            page.wait_for_timeout(SETTLE_MS)
         faults += [f"{scheme}: {fault}" for fault in (*page.evaluate(CHECKS), *violations_of(page, only=rules))]
         if label:
             page.screenshot(path=FOLDER / f"{label}-{scheme}.png", full_page=shot.whole)

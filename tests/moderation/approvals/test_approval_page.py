@@ -67,6 +67,15 @@ def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: S
     assert "Request approval" in answer
 
 
+def test_a_preview_with_a_request_has_one_state(mona: User, sign_in: SignIn, purge: Purge) -> None:
+    client = sign_in(mona)
+    assert "awaiting confirmation" in read_page(client, at(purge))
+    request(mona, purge)
+    shown = read_page(client, at(purge))
+    assert shown.count("waiting for approval") == 1
+    assert "awaiting confirmation" not in shown
+
+
 def test_a_request_is_withdrawn(mona: User, sign_in: SignIn, purge: Purge) -> None:
     approval, client = request(mona, purge), sign_in(mona)
     assert client.post(at(purge) + "approval/withdraw/", {"approval": approval.pk}).status_code == 302
