@@ -21,10 +21,10 @@ SignIn = Callable[[User], Client]
 
 _OUR_TAGS = set(
     (
-        "a abbr article aside b bdi blockquote body br button circle code dd details dialog div dl dt em fieldset "
-        "figcaption figure form g h1 h2 h3 h4 head header html img input kbd label legend li line link main meta "
-        "nav noscript ol option p path polyline pre progress rect s script section select span strong summary svg "
-        "symbol table tbody template td text textarea th thead time title tr ul use"
+        "a abbr article aside b bdi blockquote body br button circle code datalist dd details dialog div dl dt em "
+        "fieldset figcaption figure form g h1 h2 h3 h4 head header html img input kbd label legend li line link main "
+        "meta nav noscript ol option p path polyline pre progress rect s script section select span strong summary "
+        "svg symbol table tbody template td text textarea th thead time title tr ul use"
     ).split()
 )
 

@@ -35,7 +35,7 @@ def test_signing_in_and_out(previewed: PreviewedPurge) -> None:
     token = re.search(r'csrfmiddlewaretoken" value="([^"]*)"', response.content.decode())
     fields = {"username": name, "next": wanted, "csrfmiddlewaretoken": token[1] if token else ""}
     wrong = client.post("/sign-in/", {**fields, "password": "wrong"})
-    assert "correct username and password" in wrong.content.decode()
+    assert "The user name or the password is wrong." in wrong.content.decode()
     page = client.post("/sign-in/", {**fields, "password": password}, follow=True)
     assert page.redirect_chain == [(wanted, 302)]
     away = read_fields(page.content.decode(), "/sign-out/")
