@@ -44,8 +44,8 @@ def test_messages_of_the_last_hour_and_day_are_counted_over_all_channels(mona: U
     write(second, recent_ids(4, minutes_ago=600), author=account.pk)
     write(second, old_ids(30), author=account.pk)
     html = panel_of(sign_in(mona), account, first)
-    assert "in the last hour</dt> <dd>7</dd>" in html
-    assert "in the last day</dt> <dd>11</dd>" in html
+    assert "Messages, last hour</dt> <dd>7</dd>" in html
+    assert "Messages, last day</dt> <dd>11</dd>" in html
     assert "7 messages in the last day" in html
     assert "new account" in html
 
@@ -66,7 +66,7 @@ def test_counts_that_were_cut_off_are_shown_as_lower_bounds(mona: User, sign_in:
     write(channel, recent_ids(3), author=account.pk)
     with override_settings(PAGE_DEADLINE_SECONDS=0):
         html = panel_of(sign_in(mona), account, channel)
-    assert "in the last hour</dt> <dd>0 or more</dd>" in html
+    assert "Messages, last hour</dt> <dd>0 or more</dd>" in html
     assert "All messages</dt> <dd>0 or more</dd>" in html
 
 
@@ -91,7 +91,7 @@ def test_all_messages_in_channels_that_the_viewer_may_open_are_counted(
     with override_settings(PAGE_DEADLINE_SECONDS=60):
         html = panel_of(sign_in(gus), account)
     assert re.search(r"All messages</dt> <dd>\d+ or more</dd>", html)
-    assert "in the last day</dt> <dd>4</dd>" in html
+    assert "Messages, last day</dt> <dd>4</dd>" in html
 
 
 def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_in: SignIn) -> None:

@@ -26,6 +26,7 @@ from moderation.operations.purging.sums_check import correct_sums, has_wrong_sum
 from moderation.operations.steps.totals import count_still_deleted, totals_of
 from moderation.operations.undo.import_guard import restore_on_import
 from moderation.operations.undo.requests import UndoPart, request_undo, undo_totals_of
+from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, WILMA, everything, make_channel, old_ids, purge_now, run_to_end, write
 
 
@@ -110,8 +111,10 @@ def test_a_restoring_import_is_added_once(mona: User, channel: Channel, purge: P
         assert not has_wrong_sums(purge.pk)
 
 
-def test_an_undo_of_an_undone_purge_adds_nothing_to_the_purge(mona: User, purge: Purge) -> None:
-    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
+def test_an_undo_of_what_was_restored_adds_nothing_to_the_purge(mona: User, purge: Purge) -> None:
+    # Of the same person it would be the first one, sent twice.
+    other = make_user("lena", group="leads")
+    request_undo(purge.pk, moderator=other, part=UndoPart(author_ids=(WILMA,)), reason="Appeal accepted")
     run_to_end(purge)
     assert count_still_deleted(purge) == 60
     request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
