@@ -97,8 +97,8 @@ def _check_not_sent_twice(sent_form: UUID, moderator: User) -> None:
     # The second of two requests at the same time waits for the first.
     lock_account(moderator)
     drafts = Purge.objects.filter(sent_form=sent_form, moderator=moderator, created_at__gt=Now() - SENT_TWICE_WITHIN)
-    shown = (PurgeState.SCANNING, PurgeState.READY, PurgeState.NOTHING_MATCHED)
-    draft = drafts.filter(state__in=shown).order_by("pk").first()
+    # One that found nothing is outdated as soon as anything has changed, and another one costs nothing.
+    draft = drafts.filter(state__in=(PurgeState.SCANNING, PurgeState.READY)).order_by("pk").first()
     if draft is not None:
         raise AlreadyDrafted(draft.pk)
 

@@ -113,14 +113,14 @@ def test_all_processes_of_a_worker_process_one_purge(mona: User, tmp_path: Path)
         enqueue_workers(purge.id)
         wait_until(is_done)
     assert len(tokens) == 4
-    assert totals_of(purge).deleted == 60 * 400
+    assert totals_of(purge).deleted == 60 * 600
 
 
 def many_buckets() -> Channel:
-    """Return a channel whose 60 buckets are deleted by ranges, one by one."""
+    """Return a channel whose 60 buckets are deleted by ranges, one by one: they are too large for groups."""
     channel = make_channel()
     for buckets_ago in range(3, 63):
-        write(channel, old_ids(400, buckets_ago=buckets_ago))
+        write(channel, old_ids(600, buckets_ago=buckets_ago))
     return channel
 
 
