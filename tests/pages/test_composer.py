@@ -8,11 +8,13 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from chatstore.domain.roles import Role
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
+from chatstore.operations.health import channel_list
 from moderation.domain.filters import Similar
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -173,6 +175,18 @@ def test_a_guild_is_chosen_by_its_name_unless_several_have_it(mona: User, sign_i
     assert refused.status_code == 400
     assert "Several servers are called" in refused.content.decode()
     assert html.escape(name) in refused.content.decode()
+
+
+def test_a_name_with_hidden_characters_is_not_in_the_list_of_servers(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_list, "MAX_GUILDS", 1_000_000)
+    name = f"Harbour {secrets.token_hex(4)}"
+    make_channel(guild=f"{name}\u202e")
+    make_channel(guild=f"{name}, too")
+    page = sign_in(mona).get("/delete/").content.decode()
+    assert f'<option value="{name}, too">' in page
+    assert "\u202e" not in page
 
 
 def test_a_guild_of_others_is_not_offered_by_its_id(previewed: PreviewedPurge, sign_in: SignIn) -> None:

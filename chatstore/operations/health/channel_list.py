@@ -17,6 +17,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from django.db.models.functions import Coalesce
 
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
 from chatstore.domain.health import ChannelState, KnownChannel, severity_of_channel, state_of_channel
 from chatstore.domain.runs import Severity
@@ -143,9 +144,12 @@ def guilds_named(user: AbstractUser | AnonymousUser, text: str, right: str) -> l
 
 
 def guild_names(user: AbstractUser | AnonymousUser, right: str) -> list[str]:
-    """Return the first names of guilds in which a user has a right, to choose from."""
-    guilds = guilds_for(user, right)
-    return list(dict.fromkeys(guilds.order_by("name").values_list("name", flat=True)[:MAX_GUILDS]))
+    """Return the first names of guilds in which a user has a right, to choose from.
+
+    Without names that contain hidden characters: a field would contain them too, and nobody sees them there.
+    """
+    names = guilds_for(user, right).order_by("name").values_list("name", flat=True)[:MAX_GUILDS]
+    return [name for name in dict.fromkeys(names) if show_hidden(name) == name]
 
 
 def _iterate(rows: QuerySet[ChannelSummary], query: ChannelQuery) -> Iterator[ListedChannel]:
