@@ -38,6 +38,12 @@ class Scattered:
         """Number of messages that the purge deletes."""
         return sum(map(len, self.deleted.values()))
 
+    @property
+    def gone(self) -> int:
+        """Number of messages that are no longer in the store, whatever the purge says."""
+        left = sum(len(ids_of(channel, *self.buckets(channel))) for channel in self.kept)
+        return self.messages + sum(map(len, self.kept.values())) - left
+
     def assert_purged(self) -> None:
         """Check that exactly the author's messages are gone and that each was counted once."""
         self.purge.refresh_from_db()

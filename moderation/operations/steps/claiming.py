@@ -206,18 +206,29 @@ def _grouped_messages(steps: Sequence[AnyStep]) -> dict[int, int]:
         for step in steps
         if step.state in step.STATES.before_stamped and (step.due_at is None or step.due_at < single_from)
     ]
-    if not beginning:
-        return {}
-    kind = beginning[0].kind if isinstance(beginning[0], Step) else None
-    purge_steps = [step for step in beginning if isinstance(step, Step) and step.kind == kind]
-    if not purge_steps:
-        undone = Step.objects.filter(purge_id=steps[0].purge_id, ordinal__in=[step.ordinal for step in beginning])
-        own = dict(undone.values_list("ordinal", "count"))
-    elif purge_steps[0].kind == StepKind.ROWS:
-        own = {step.ordinal: step.count for step in purge_steps}
-    else:
-        own = _messages_of_buckets(purge_steps) if purge_steps[0].kind == StepKind.RANGES else {}
+    undo_steps = [step for step in beginning if isinstance(step, UndoStep)]
+    purge_steps = [step for step in beginning if isinstance(step, Step)]
+    own = _messages_to_restore(undo_steps) if undo_steps else _messages_to_read(purge_steps)
     return {ordinal: count for ordinal, count in own.items() if 0 < count <= MAX_GROUPED_MESSAGES}
+
+
+def _messages_to_restore(steps: Sequence[UndoStep]) -> dict[int, int]:
+    """Return the messages that undo steps restore, by ordinal."""
+    undone = Step.objects.filter(purge_id=steps[0].purge_id, ordinal__in=[step.ordinal for step in steps])
+    return dict(undone.values_list("ordinal", "count"))
+
+
+def _messages_to_read(steps: Sequence[Step]) -> dict[int, int]:
+    """Return the messages that the steps of the first one's kind read, by ordinal; empty if they are processed singly.
+
+    A step that deletes by row reads what it deletes; one that deletes by range reads its bucket.
+    """
+    alike = [step for step in steps if step.kind == steps[0].kind]
+    if not alike or alike[0].kind not in (StepKind.ROWS, StepKind.RANGES):
+        return {}
+    if alike[0].kind == StepKind.ROWS:
+        return {step.ordinal: step.count for step in alike}
+    return _messages_of_buckets(alike)
 
 
 def _messages_of_buckets(steps: Sequence[Step]) -> dict[int, int]:

@@ -52,7 +52,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
-from tests.moderation.scattered import make_scattered
+from tests.moderation.scattered import Scattered, make_scattered
 from tests.moderation.steps import finish_step, quarantine_step, stamp_step
 
 
@@ -99,16 +99,22 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_steps(
     assert numbers[0] == numbers[1]
 
 
-def test_a_purge_in_groups_and_its_undo_are_exact(mona: User) -> None:
-    scattered = make_scattered(mona)
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
-    scattered.undo(mona)
+@pytest.fixture(params=[5, 120], ids=["by row", "by range"])
+def twelve_steps(request: pytest.FixtureRequest, mona: User) -> Scattered:
+    """A purge of twelve steps of one kind."""
+    return make_scattered(mona, each=request.param)
 
 
-def test_a_hold_on_one_step_of_a_group_keeps_that_one_only(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    scattered = make_scattered(mona)
-    channel, ids = next(iter(scattered.deleted.items()))
+def test_a_purge_in_groups_and_its_undo_are_exact(twelve_steps: Scattered, mona: User) -> None:
+    run_to_end(twelve_steps.purge)
+    twelve_steps.assert_purged()
+    twelve_steps.undo(mona)
+
+
+def test_a_hold_on_one_step_of_a_group_keeps_that_message_only(
+    twelve_steps: Scattered, mona: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, ids = next(iter(twelve_steps.deleted.items()))
     placed: list[Hold] = []
 
     def place_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
@@ -117,19 +123,18 @@ def test_a_hold_on_one_step_of_a_group_keeps_that_one_only(mona: User, monkeypat
         return stamp_steps(quarantined)
 
     monkeypatch.setattr(worker, "stamp_steps", place_and_stamp)
-    purge = run_to_end(scattered.purge)
+    purge = run_to_end(twelve_steps.purge)
     total = totals_of(purge)
-    assert (purge.state, total.held, total.deleted) == (PurgeState.DONE_WITH_FAILURES, 1, scattered.messages - 1)
-    left = sorted([*scattered.kept[channel], ids[7]])
-    assert ids_of(channel, *scattered.buckets(channel)) == left
+    assert (purge.state, total.held, total.deleted) == (PurgeState.DONE_WITH_FAILURES, 1, twelve_steps.messages - 1)
+    assert ids_of(channel, *twelve_steps.buckets(channel)) == sorted([*twelve_steps.kept[channel], ids[7]])
+    assert twelve_steps.gone == twelve_steps.messages - 1
 
 
 def test_steps_of_a_group_that_another_worker_took_over_are_left_to_it(
-    mona: User, monkeypatch: pytest.MonkeyPatch
+    twelve_steps: Scattered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scattered = make_scattered(mona)
-    steps = Step.objects.filter(purge=scattered.purge)
-    taken = (2, 5, 12)
+    steps, taken = twelve_steps.purge.steps.all(), (2, 5, 12)
+    messages_of_taken = sum(steps.filter(ordinal__in=taken).values_list("count", flat=True))
 
     def lose_some_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
         steps.filter(ordinal__in=taken).update(token=uuid.uuid4(), state=StepState.QUARANTINING)
@@ -137,25 +142,26 @@ def test_steps_of_a_group_that_another_worker_took_over_are_left_to_it(
 
     with monkeypatch.context() as patched:
         patched.setattr(worker, "stamp_steps", lose_some_and_stamp)
-        run_purge(scattered.purge.pk, idle_timeout_seconds=0)
+        run_purge(twelve_steps.purge.pk, idle_timeout_seconds=0)
     assert sorted(steps.exclude(state=StepState.COUNTED).values_list("ordinal", flat=True)) == list(taken)
-    assert totals_of(scattered.purge).deleted == scattered.messages - 15
+    left = twelve_steps.messages - messages_of_taken
+    assert twelve_steps.gone == totals_of(twelve_steps.purge).deleted == left
     steps.update(lease_until="2020-01-01T00:00:00Z")
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
+    run_to_end(twelve_steps.purge)
+    twelve_steps.assert_purged()
 
 
-def test_a_step_that_cannot_be_processed_does_not_keep_its_group_from_it(mona: User) -> None:
-    scattered = make_scattered(mona)
-    step = Step.objects.get(purge=scattered.purge, ordinal=6)
-    ids = bytes(step.ids)
-    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=b"not packed ids")
-    waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
-    assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, scattered.messages - 5)
+def test_a_step_that_cannot_be_processed_does_not_keep_its_group_from_it(twelve_steps: Scattered) -> None:
+    steps = twelve_steps.purge.steps.filter(ordinal=6)
+    step = steps.get()
+    steps.update(ids=b"not packed ids")
+    waiting = run_purge(twelve_steps.purge.pk, idle_timeout_seconds=0)
+    left = twelve_steps.messages - step.count
+    assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, left)
     assert "unexpected error" in waiting.wait_reason
-    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=ids, due_at=None)
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
+    steps.update(ids=bytes(step.ids), due_at=None)
+    run_to_end(twelve_steps.purge)
+    twelve_steps.assert_purged()
 
 
 def test_a_group_whose_deletes_failed_half_way_is_completed(mona: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,11 +223,7 @@ def test_a_pause_during_the_deletes_of_a_group_is_exact(mona: User, monkeypatch:
     assert paused.state == PurgeState.PAUSED
     assert 15 <= total.deleted < scattered.messages
     assert total.deleted + total.left == scattered.messages
-    gone = sum(
-        len(scattered.deleted[channel]) + len(kept) - len(ids_of(channel, *scattered.buckets(channel)))
-        for channel, kept in scattered.kept.items()
-    )
-    assert gone == total.deleted
+    assert scattered.gone == total.deleted
     resume_purge(paused.pk, moderator=mona)
     run_to_end(paused)
     scattered.assert_purged()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from pytest_django import Settings
@@ -12,12 +12,9 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState, StepKind, StepState
 from moderation.models import Purge, Step
-from moderation.operations.holds import HoldRequest, place_hold
-from moderation.operations.purging import execution, worker
+from moderation.operations.purging import execution
 from moderation.operations.purging.controls import pause_purge, resume_purge
-from moderation.operations.purging.quarantine import QuarantinedStep
 from moderation.operations.purging.rewrite import rewrite_survivors
-from moderation.operations.purging.stamping import stamp_steps
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import claim_steps
 from moderation.operations.steps.totals import totals_of
@@ -38,21 +35,9 @@ def scattered(mona: User) -> Scattered:
     return made
 
 
-def gone_from(scattered: Scattered) -> int:
-    """Return the number of messages that are no longer in the store."""
-    left = sum(len(ids_of(channel, *scattered.buckets(channel))) for channel in scattered.kept)
-    return scattered.messages + sum(map(len, scattered.kept.values())) - left
-
-
 def test_they_are_claimed_together(scattered: Scattered) -> None:
     claimed = claim_steps(scattered.purge.pk, token=uuid.uuid4())
     assert [step.ordinal for step in claimed] == list(range(1, 13))
-
-
-def test_a_purge_in_groups_and_its_undo_are_exact(scattered: Scattered, mona: User) -> None:
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
-    scattered.undo(mona)
 
 
 def test_a_bucket_with_many_messages_to_keep_is_processed_alone(mona: User) -> None:
@@ -76,45 +61,6 @@ def test_steps_by_row_and_by_range_are_not_in_one_group(mona: User) -> None:
     assert all(len({step.kind for step in group if isinstance(step, Step)}) == 1 for group in claimed)
 
 
-def test_a_hold_on_a_message_of_one_step_keeps_this_message_only(
-    scattered: Scattered, mona: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    channel, ids = next(iter(scattered.deleted.items()))
-    placed: list[int] = []
-
-    def place_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
-        if not placed:
-            request = HoldRequest(message=f"https://chat.example/channels/{channel.pk}/{ids[7]}")
-            placed.append(place_hold(request, reason="court order", actor=mona).pk)
-        return stamp_steps(quarantined)
-
-    monkeypatch.setattr(worker, "stamp_steps", place_and_stamp)
-    purge = run_to_end(scattered.purge)
-    total = totals_of(purge)
-    assert (purge.state, total.held, total.deleted) == (PurgeState.DONE_WITH_FAILURES, 1, scattered.messages - 1)
-    assert ids_of(channel, *scattered.buckets(channel)) == sorted([*scattered.kept[channel], ids[7]])
-    assert gone_from(scattered) == scattered.messages - 1
-
-
-def test_steps_that_another_worker_took_over_are_left_to_it(
-    scattered: Scattered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps, taken = Step.objects.filter(purge=scattered.purge), (2, 5, 12)
-
-    def lose_some_and_stamp(quarantined: Mapping[Step, QuarantinedStep]) -> list[Step]:
-        steps.filter(ordinal__in=taken).update(token=uuid.uuid4(), state=StepState.QUARANTINING)
-        return stamp_steps(quarantined)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(worker, "stamp_steps", lose_some_and_stamp)
-        run_purge(scattered.purge.pk, idle_timeout_seconds=0)
-    assert sorted(steps.exclude(state=StepState.COUNTED).values_list("ordinal", flat=True)) == list(taken)
-    assert gone_from(scattered) == totals_of(scattered.purge).deleted == scattered.messages - 3 * EACH
-    steps.update(lease_until="2020-01-01T00:00:00Z")
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
-
-
 def test_a_group_whose_deletes_failed_half_way_is_completed(
     scattered: Scattered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,18 +75,7 @@ def test_a_group_whose_deletes_failed_half_way_is_completed(
 
     monkeypatch.setattr(deletes, "delete_ranges", fail_once)
     waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
-    assert totals_of(waiting).deleted <= gone_from(scattered)
-    run_to_end(scattered.purge)
-    scattered.assert_purged()
-
-
-def test_a_step_that_cannot_be_processed_does_not_keep_its_group_from_it(scattered: Scattered) -> None:
-    step = Step.objects.get(purge=scattered.purge, ordinal=6)
-    ids = bytes(step.ids)
-    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=b"not packed ids")
-    waiting = run_purge(scattered.purge.pk, idle_timeout_seconds=0)
-    assert (waiting.state, totals_of(waiting).deleted) == (PurgeState.WAITING, scattered.messages - EACH)
-    Step.objects.filter(purge=scattered.purge, ordinal=6).update(ids=ids, due_at=None)
+    assert totals_of(waiting).deleted <= scattered.gone
     run_to_end(scattered.purge)
     scattered.assert_purged()
 
@@ -167,7 +102,7 @@ def test_a_pause_while_kept_messages_are_rewritten_is_exact(
     total = totals_of(paused)
     assert paused.state == PurgeState.PAUSED
     # No delete of the group was sent, so all of it starts over.
-    assert total.deleted == gone_from(scattered) == 0
+    assert total.deleted == scattered.gone == 0
     assert set(scattered.purge.steps.values_list("state", flat=True)) == {StepState.PENDING}
     resume_purge(paused.pk, moderator=mona)
     purge = run_to_end(Purge.objects.get(pk=paused.pk))
