@@ -17,6 +17,9 @@ from django.db.models.functions import Coalesce
 from chatstore.models import BucketDeletes, ChannelSummary
 from chatstore.models.maintenance import UNKNOWN_FIRST
 
+CHANNELS_AT_ONCE = 2_000
+"""Rows that one statement should update, where most channels may have one: 50,000 took 2.5 s on a busy machine."""
+
 _TABLE = ChannelSummary._meta.db_table
 
 _MARK = (
@@ -77,6 +80,9 @@ def count_uncovered(since: dt.datetime | None) -> None:
     stored = dict(summaries.filter(Q(key__lt=0) | Q(key__gt=0)).values_list("channel_id", "uncovered_deletes"))
     changed = {channel_id: number for channel_id, number in deletes.items() if stored.get(channel_id, 0) != number}
     changed |= dict.fromkeys(stored.keys() - deletes.keys(), 0)
-    if changed:
+    channel_ids = sorted(changed)
+    # Each part in a transaction of its own. After a crash, the next count finds what is left.
+    for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
+        some = channel_ids[start : start + CHANNELS_AT_ONCE]
         with connection.cursor() as cursor:
-            cursor.execute(_SET_UNCOVERED, [list(changed.keys()), list(changed.values())])
+            cursor.execute(_SET_UNCOVERED, [some, [changed[channel_id] for channel_id in some]])

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now_us
-from chatstore.operations.ledger.summaries import mark_due, note_purge
+from chatstore.operations.ledger.summaries import CHANNELS_AT_ONCE, mark_due, note_purge
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
 from moderation.operations.access.audit import record_action, record_purged, record_restored
@@ -26,9 +26,6 @@ from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.requests import finish_undos
 
 logger = logging.getLogger(__name__)
-
-CHANNELS_AT_ONCE = 2_000
-"""Rows of the table of channels that one statement updates."""
 
 BLOCKED_RETRY_SECONDS = 5.0
 """Delay before a retry when the store was unavailable or another job had locked the channel."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from chatstore.domain.health import ChannelState
@@ -14,6 +17,7 @@ from chatstore.operations.coordination.clock import postgres_now, postgres_now_u
 from chatstore.operations.health import probes
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.summaries import known_of, refresh_states, refresh_summaries
+from chatstore.operations.ledger import summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
 from chatstore.store import figures, ledger
@@ -118,3 +122,23 @@ def test_deletes_that_no_repair_covers_are_counted(channel: Channel) -> None:
     assert row_of(channel).uncovered_at == changed_at
     count_uncovered(now + dt.timedelta(days=1))
     assert row_of(channel).uncovered_deletes == 0
+
+
+def test_no_statement_updates_more_channels_than_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "CHANNELS_AT_ONCE", 2)
+    channels = [Channel.objects.create(id=fresh_id(), name="harbour") for _ in range(5)]
+    for number, channel in enumerate(channels, start=1):
+        note_deletes(channel.pk, BUCKET, number, sent_by=postgres_now())
+    sizes: list[int] = []
+
+    def record(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        if "UPDATE" in sql:
+            sizes.append(len(params[0]))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(record):
+        count_uncovered(None)
+    assert [row_of(channel).uncovered_deletes for channel in channels] == [1, 2, 3, 4, 5]
+    # Channels of other tests may be counted too.
+    assert len(sizes) >= 3
+    assert max(sizes) == 2
