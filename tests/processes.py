@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 
@@ -20,3 +22,22 @@ def call_nodetool(stack: Stack, index: int, *arguments: str, timeout: float = 12
 def wait_until_dead(process: psutil.Process, *, seconds: float) -> bool:
     """Return whether it ended within the time."""
     return not wait_until_ended([process], seconds=seconds)
+
+
+def family_of(process: psutil.Process) -> Iterator[psutil.Process]:
+    """Yield a process and its descendants; nothing if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        yield process
+        yield from process.children(recursive=True)
+
+
+def processor_seconds_of(process: psutil.Process) -> float:
+    """Return the processor time of a process and its descendants, those that have ended included."""
+    return sum(map(_processor_seconds, family_of(process)))
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    with suppress(psutil.NoSuchProcess):
+        times = process.cpu_times()
+        return float(times.user + times.system + times.children_user + times.children_system)
+    return 0.0

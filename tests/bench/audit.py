@@ -1,71 +1,60 @@
-"""The cost of the audit log: purges beside its hash chain, and the share of a purge that recording it takes."""
+"""The cost of the audit log: of linking its hash chain, and the share of a purge that recording it takes."""
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+from django.conf import settings
 from django.db import connection
 
 from chatstore.models.users import User
-from chatstore.operations.coordination.leases import renewed
+from devstack import cassandra, postgres
+from devstack.processes import find_process
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
-from moderation.operations.access.audit_chain import link_entries, newest_anchor
+from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.purging.lifecycle import confirm_purge
 from moderation.operations.purging.worker import run_purge
-from moderation.tasks import link_audit_entries
 from tests.bench.bench_stack import seconds_of_purge, seconds_of_undo
 from tests.bench.channel_pool import ChannelPool, all_but_oldest, scan
 from tests.bench.channels import fill_channel, settle
 from tests.bench.report import Figures
 from tests.bench.scattered import preview_of
 from tests.bench.scattered_messages import ScatteredMessages
+from tests.processes import processor_seconds_of
 
 DENSE = 30_000
 """Messages of the purge of one channel."""
 
+MIN_PAIRS = 5
+"""Pairs of purges at least: linking the entries of one takes a few milliseconds."""
+
 CHANNELS = 20
 """Channels of the scattered purge, each with ten buckets: 4,000 messages, and 20 entries besides those of any purge."""
 
-PAIRS_SECONDS = 35.0
-"""Time after which no pair begins, once there are as many as runs."""
-
-LINK_SECONDS = 1.0
-"""Interval of the linker: ten times as often as in production, because a pair of purges takes two seconds."""
-
 
 def measure_audit(pool: ChannelPool, *, runs: int) -> Figures:
-    """Yield the time of purges while a worker links the entries of the audit log, as a multiple of that without it.
+    """Yield the processor time of purges and of linking their entries, as a multiple of that of the purges alone.
 
-    Each pair is a purge of one channel and a scattered one with the linker, and the same without it, in alternating
-    order: the ratio is the median of the pairs, and its spread is the lowest and the highest one. Then the shares of a
-    purge's time in Postgres, and of its processor time, that the statements take which insert entries, in percent.
+    Purges are CPU-bound, so they take as much longer beside the linker at most. Their time itself differs by up to a
+    third from one pair to the next, so that 25 pairs with and without the linker could not show two percent. The linker
+    runs after each pair of a purge of one channel and a scattered one: about five times as often as in production.
+
+    Then the shares of a purge's time in Postgres, and of its processor time, that the statements take which insert
+    entries, in percent.
     """
     scattered = ScatteredMessages(channels=CHANNELS)
     scattered.fill()
     settle()
     # The first preview counts the tombstones of every bucket.
-    seconds_of_both(pool.moderator, scattered)
-    pairs: list[float] = []
-    end = time.monotonic() + PAIRS_SECONDS
-    for number in range(2 * runs - 1):
-        if number >= runs and time.monotonic() > end:
-            break
-        taken: dict[bool, float] = {}
-        for is_linked in (True, False) if number % 2 == 0 else (False, True):
-            while link_entries():
-                pass
-            with linking() if is_linked else not_linking():
-                taken[is_linked] = seconds_of_both(pool.moderator, scattered)
-        pairs.append(taken[True] / taken[False])
-    yield "purge_beside_audit_chain", statistics.median(pairs)
-    yield "purge_beside_audit_chain_lowest", min(pairs)
-    yield "purge_beside_audit_chain_highest", max(pairs)
+    costs_of_both(pool.moderator, scattered)
+    costs = [costs_of_both(pool.moderator, scattered) for _ in range(max(runs, MIN_PAIRS))]
+    purging, linking = (sum(side) for side in zip(*costs, strict=True))
+    yield "purge_with_audit_chain", (purging + linking) / purging
     dense = count_recording(pool.moderator, scan(pool.moderator, all_but_oldest(fill_channel(DENSE))))
     yield "audit_percent_of_dense_postgres", dense.percent_of_postgres
     yield "audit_percent_of_dense_processor", dense.percent_of_processor
@@ -74,34 +63,33 @@ def measure_audit(pool: ChannelPool, *, runs: int) -> Figures:
     yield "audit_percent_of_scattered_processor", spread.percent_of_processor
 
 
-def seconds_of_both(moderator: User, scattered: ScatteredMessages) -> float:
-    """Return the seconds of a purge of one channel and of a scattered one, which is undone afterwards."""
-    dense = seconds_of_purge(moderator, scan(moderator, all_but_oldest(fill_channel(DENSE))))
+def costs_of_both(moderator: User, scattered: ScatteredMessages) -> tuple[float, float]:
+    """Return the processor time of a purge of one channel and a scattered one, and of linking their entries (seconds).
+
+    The scattered one is undone afterwards. Raises `RuntimeError` if nothing was linked.
+    """
+    dense = scan(moderator, all_but_oldest(fill_channel(DENSE)))
     purge, _ = preview_of(moderator, scattered.purged)
-    taken = seconds_of_purge(moderator, purge)
+    while link_entries():
+        pass
+    # The first one is this process, with the Celery workers that it started; Cassandra has no part in linking.
+    processes = [psutil.Process(), *map(_server, (postgres.NAME, *cassandra.NAMES))]
+    before = list(map(processor_seconds_of, processes))
+    for each in (dense, purge):
+        seconds_of_purge(moderator, each)
+    purged = list(map(processor_seconds_of, processes))
+    if not link_entries():
+        raise RuntimeError("the purges left no entry of the audit log to link")
+    linked = list(map(processor_seconds_of, processes))
     seconds_of_undo(moderator, purge)
-    return dense + taken
+    return sum(purged) - sum(before), sum(linked[:2]) - sum(purged[:2])
 
 
-@contextmanager
-def linking() -> Iterator[None]:
-    """Enqueue the task that links entries, as beat does. Raises `RuntimeError` if no worker linked any."""
-    before = newest_anchor()
-    with renewed(lambda: link_audit_entries.apply_async(expires=LINK_SECONDS), every_seconds=LINK_SECONDS):
-        yield
-    # The last one is executed now, since no purge is left, or has expired.
-    time.sleep(LINK_SECONDS)
-    if newest_anchor() == before:
-        raise RuntimeError("no entry of the audit log was linked meanwhile")
-
-
-@contextmanager
-def not_linking() -> Iterator[None]:
-    """Raise `RuntimeError` if entries were linked all the same."""
-    before = newest_anchor()
-    yield
-    if newest_anchor() != before:
-        raise RuntimeError("entries of the audit log were linked meanwhile")
+def _server(name: str) -> psutil.Process:
+    process = find_process(settings.STACK, name)
+    if process is None:
+        raise RuntimeError(f"{name} does not run")
+    return process
 
 
 @dataclass(slots=True)

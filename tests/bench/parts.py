@@ -111,9 +111,7 @@ def list_parts(pool: ChannelPool, *, runs: int) -> list[Part]:
         Part(
             "audit",
             (
-                "purge_beside_audit_chain",
-                "purge_beside_audit_chain_lowest",
-                "purge_beside_audit_chain_highest",
+                "purge_with_audit_chain",
                 "audit_percent_of_dense_postgres",
                 "audit_percent_of_dense_processor",
                 "audit_percent_of_scattered_postgres",

@@ -34,7 +34,7 @@ BOUNDS: dict[str, tuple[str, float]] = {
     "twenty_moderators_slowdown": ("at most", 1.5),
     "raid_clean_seconds": ("at most", 5.0),
     "small_files_vs_large": ("at least", 0.5),
-    "purge_beside_audit_chain": ("at most", 1.02),
+    "purge_with_audit_chain": ("at most", 1.02),
 }
 """Bounds that the design sets for each ratio."""
 

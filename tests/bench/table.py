@@ -77,9 +77,9 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("Import, against bare inserts", "{} × the speed", "import_vs_insert"),
     ("Import of files of 60 messages, against one large channel", "{} × the speed", "small_files_vs_large"),
     (
-        "Purges while the audit log is linked to its hash chain, against purges without (five pairs)",
-        "{} × the time",
-        "purge_beside_audit_chain",
+        "Purges and linking their entries of the audit log to its hash chain, against the purges alone (five pairs)",
+        "{} × the processor time",
+        "purge_with_audit_chain",
     ),
 )
 """A line of the table: the thing measured, the format of its figure, and the figure's name."""

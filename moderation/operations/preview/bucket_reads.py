@@ -43,7 +43,7 @@ UNCOUNTED_ROWS = 5_000
 """Rows expected in a bucket that the ledger has not counted."""
 
 PLAN_ROWS = 200_000
-PLAN_BUCKETS = 100
+PLAN_BUCKETS = 50
 PLAN_SECONDS = 0.5
 """Buckets are planned and stored after this many rows or buckets, or after this long: the first counts appear at once,
 and transactions are short, although workers wait in them for each other. With 256 buckets one took 1.05 s on a busy

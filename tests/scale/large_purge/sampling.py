@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 
 import psutil
 from django.db import connection
+
+from tests.processes import family_of, processor_seconds_of
 
 SAMPLE_SECONDS = 0.05
 MEMORY_EVERY = 10
@@ -92,17 +94,11 @@ class Sampler:
 
     def _read_memory(self) -> None:
         for name, process in self._processes.items():
-            peaks = [_peak_mb(member.pid) for member in _family(process)]
+            peaks = [_peak_mb(member.pid) for member in family_of(process)]
             self._peaks[name] = max([self._peaks.get(name, 0.0), *peaks])
 
     def _read_cpu(self) -> dict[str, float]:
-        return {name: sum(map(_cpu_seconds, _family(process))) for name, process in self._processes.items()}
-
-
-def _family(process: psutil.Process) -> Iterator[psutil.Process]:
-    with suppress(psutil.NoSuchProcess):
-        yield process
-        yield from process.children(recursive=True)
+        return {name: processor_seconds_of(process) for name, process in self._processes.items()}
 
 
 def _peak_mb(pid: int) -> float:
@@ -111,12 +107,4 @@ def _peak_mb(pid: int) -> float:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1_024 / 1e6
-    return 0.0
-
-
-def _cpu_seconds(process: psutil.Process) -> float:
-    """Return the processor time of a process and of its children that have ended."""
-    with suppress(psutil.NoSuchProcess):
-        times = process.cpu_times()
-        return float(times.user + times.system + times.children_user + times.children_system)
     return 0.0
