@@ -17,7 +17,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_before_create_process.connect
+@worker_before_create_process.connect  # type: ignore[untyped-decorator]
 def freeze_loaded_objects(**_: object) -> None:
     """Keep everything that was loaded before the fork out of garbage collections.
 
