@@ -33,31 +33,37 @@ class RaidSettings(models.Model):
         DEFAULTS.messages_per_minute,
         10_000,
         _("messages per minute"),
-        _("A raid has at least this many messages in one of its minutes."),
+        _("A raid has at least this many messages within one minute."),
     )
     times_usual = _limit(
         DEFAULTS.times_usual,
         1_000,
-        _("times the usual rate"),
-        _("Messages per minute are unusual from this many times the channel's mean rate of the last 30 days."),
+        _("multiple of the usual rate"),
+        _("In busy channels, a raid also has at least this many times the channel's average of the last 30 days."),
     )
     accounts = _limit(
-        DEFAULTS.accounts, 1_000, _("accounts"), _("A raid has at least this many accounts that take part.")
+        DEFAULTS.accounts,
+        1_000,
+        _("accounts taking part"),
+        _("A raid has at least this many accounts that seem to take part."),
     )
     account_days = _limit(
-        DEFAULTS.account_days, 3_650, _("days of a new account"), _("An account created within these days is new.")
+        DEFAULTS.account_days,
+        3_650,
+        _("account younger than (days)"),
+        _("Such accounts count as new."),
     )
     first_seen_hours = _limit(
         DEFAULTS.first_seen_hours,
         8_760,
-        _("hours of a new author"),
-        _("An author is new who posted for the first time within these hours, in any channel."),
+        _("first seen within (hours)"),
+        _("Authors whose first message, in any channel, is that recent count as new."),
     )
     same_text_accounts = _limit(
         DEFAULTS.same_text_accounts,
         1_000,
-        _("accounts with the same text"),
-        _("The same or nearly the same text is a sign if at least this many accounts post it."),
+        _("accounts posting the same text"),
+        _("The same, or nearly the same, text is a sign of a raid once this many accounts post it."),
     )
 
     class Meta:
