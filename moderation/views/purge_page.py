@@ -26,6 +26,7 @@ from moderation.operations.preview.purge_summary import progress_of, seconds_of,
 from moderation.operations.purging.approvals import open_approval
 from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
+from moderation.operations.purging.lifecycle import end_of_preview
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, count_still_deleted, totals_of
@@ -197,6 +198,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
+    preview_end = end_of_preview(purge) if state is PurgeState.EXPIRED else None
     return newest | {
         "purge": purge,
         "nav": "purges",
@@ -205,11 +207,14 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "polling": state in CHANGING or erasing.is_deleting or facts.request is not None,
         "poll_seconds": 1 if facts.request is None else APPROVAL_POLL_SECONDS,
         "awaited": facts.request.pk if facts.request else "",
-        "heading": _format_heading(
+        "heading": gettext("Discarded preview")
+        if preview_end and preview_end.discarded_by
+        else _format_heading(
             purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
         ),
         "summary": summary[:1].upper() + summary[1:],
         "moderator": name_of(purge.moderator),
+        "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
         "receipt": describe_receipt(user, purge, manifest=facts.manifest, channels=channels, totals=facts.totals)
         if purge.confirmed_at

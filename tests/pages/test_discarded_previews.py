@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.test import Client
+from django.utils import timezone
 
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
-from moderation.operations.purging.lifecycle import draft_purge
+from moderation.models import Purge
+from moderation.operations.purging.lifecycle import draft_purge, expire_previews
 from tests.moderation.channels import everything, make_channel, old_ids, preview, write
 
 
@@ -36,3 +40,25 @@ def test_a_preview_can_be_discarded_but_no_purge(mona: User) -> None:
     client.post(f"{path}discard/")
     purge.refresh_from_db()
     assert purge.state in (PurgeState.QUEUED, PurgeState.RUNNING, PurgeState.DONE)
+
+
+def test_the_page_says_who_discarded_a_preview_and_when(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    path = f"/purges/{preview(mona, everything(channel)).pk}/"
+    page = " ".join(signed_in(mona).post(f"{path}discard/", follow=True).content.decode().split())
+    assert "Discarded preview</h1>" in page
+    assert '<span class="chip">discarded</span>' in page
+    assert f"{mona.get_full_name() or mona.get_username()} discarded this preview" in page
+    assert "24 hours" not in page
+
+
+def test_the_page_of_a_preview_that_expired_says_why(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    purge = preview(mona, everything(channel))
+    Purge.objects.filter(pk=purge.pk).update(ready_at=timezone.now() - dt.timedelta(hours=25))
+    expire_previews()
+    page = signed_in(mona).get(f"/purges/{purge.pk}/").content.decode()
+    assert "Expired preview</h1>" in page
+    assert "it was not confirmed within 24 hours" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.texts import Text, as_json
+from chatstore.domain.texts import Text, as_json, from_json
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
@@ -165,6 +166,24 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
             ScanPart.objects.filter(purge_id=purge_id).delete()
             close_approval(purge, actor=moderator, cause=_("The preview was discarded."))
             record_action("preview_discarded", actor=moderator, purge=purge)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewEnd:
+    """How a preview ended that was not confirmed. discarded_by: None if it expired. cause: if it did so early."""
+
+    at: dt.datetime
+    discarded_by: User | None
+    cause: str
+
+
+def end_of_preview(purge: Purge) -> PreviewEnd | None:
+    """Return how a preview ended, by the audit log; None if it has not."""
+    ends = purge.audit.filter(action__in=("preview_discarded", "preview_expired"))
+    entry = ends.select_related("actor").first()
+    if entry is None:
+        return None
+    return PreviewEnd(entry.at, entry.actor, from_json(entry.details.get("cause", "")))
 
 
 def expire_previews() -> int:
