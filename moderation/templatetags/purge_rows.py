@@ -28,8 +28,11 @@ _LINE_BREAK = SafeString("<br>\n")
 
 
 @register.simple_tag
-def purge_line(listed: ListedPurge) -> SafeString:
-    """Render a purge of a list: what it deletes, its state, by whom, when and why."""
+def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
+    """Render a purge of a list: what it deletes, its state, by whom, when and why.
+
+    awaits: what a preview waits for, in place of its state.
+    """
     purge = listed.purge
     notes = [fill("<bdi>{}</bdi>", staff_name(purge.moderator)), ago(purge.created_at)]
     if listed.undo_until:
@@ -41,7 +44,7 @@ def purge_line(listed: ListedPurge) -> SafeString:
         '<span class="quiet small">\n{}\n</span>\n</div>\n',
         url_of("purge", purge.pk),
         visible(listed.title),
-        state_chip(purge),
+        fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge),
         join(notes, "\n· "),
     )
 
