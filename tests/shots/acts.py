@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from playwright.sync_api import Page
 
+from chatstore.models import Finding
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from moderation.models import StaffSession
 from moderation.sessions import SessionStore
@@ -38,6 +40,19 @@ def submit(form: str, **values: str) -> Act:
 
 def search_for(text: str) -> Act:
     return lambda page: page.get_by_role("searchbox").press_sequentially(text)
+
+
+def reload_while_open(finding_id: int) -> Act:
+    """Load the page again while a finding is open: other pages are without the notice about it."""
+
+    def act(page: Page) -> None:
+        in_thread(_set_open, finding_id, True)
+        try:
+            page.reload()
+        finally:
+            in_thread(_set_open, finding_id, False)
+
+    return act
 
 
 def delete_a_message(page: Page) -> None:
@@ -103,6 +118,10 @@ def sign_in_with_code(page: Page, site: Site, account: tuple[str, str]) -> None:
     page.get_by_label("Code").fill(in_thread(_find_code, account[0]))
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{site.url}/")
+
+
+def _set_open(finding_id: int, is_open: bool) -> None:
+    Finding.objects.filter(pk=finding_id).update(closed_at=None if is_open else ClockTimestamp())
 
 
 def _find_code(username: str) -> str:

@@ -15,6 +15,7 @@ from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
+from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.gateway.timeline import open_timeline
 from moderation.domain.filters import All, Author, Content, Has, Not
 from moderation.domain.limits import Limits
@@ -32,8 +33,9 @@ from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.approvals import request_approval
 from moderation.operations.purging.controls import pause_purge
-from moderation.operations.purging.lifecycle import draft_purge
+from moderation.operations.purging.lifecycle import discard_preview, draft_purge
 from moderation.operations.purging.worker import run_purge
+from moderation.operations.raids.detection import check_raids, open_raid
 from moderation.operations.reports.resolving import claim_case, resolve_case
 from moderation.operations.steps.claiming import job_of
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -82,6 +84,7 @@ class Scene:
     done: Purge
     waiting: Purge
     nothing: Purge
+    discarded: Purge
     undone: Purge
     paused: Purge
     many: Purge
@@ -96,6 +99,7 @@ class Scene:
     raided: int
     raided_guild: int
     raider: int
+    raid_finding: int
     asking: Purge
     invitation: str
     message: int
@@ -170,6 +174,7 @@ def arrange_scene(folder: Path) -> Scene:
         raided=raid.channel.pk,
         raided_guild=raid.channel.guild_id or 0,
         raider=min(raid.raiders),
+        raid_finding=_report_raid(raid),
         asking=_ask_for_approval(mona, ada, raid),
         invitation=make_invitation(),
         partly=partly,
@@ -178,6 +183,7 @@ def arrange_scene(folder: Path) -> Scene:
         limited_by_hold=limited_by_hold,
         held_user=undone_channel.people["Aiko"],
         nothing=preview(mona, choose(sample.channel_id, author_ids=(5,))),
+        discarded=_discard(mona, preview(mona, _by_ines(undone_channel))),
         message=message,
         removed=_first_selected_id(done),
         removed_author=emptied.victor,
@@ -245,6 +251,14 @@ def _hold(mona: User, lena: User, sample: SampleExport) -> Purge:
     return run_purge(purge.pk, idle_timeout_seconds=60)
 
 
+def _report_raid(raid: Raid) -> int:
+    """Have the monitor find the raid; return the finding, which `make_maintenance_scene` closes."""
+    check_raids(postgres_now())
+    finding = open_raid(raid.channel.pk)
+    assert finding is not None
+    return finding.pk
+
+
 def _ask_for_approval(mona: User, ada: User, raid: Raid) -> Purge:
     """Limit the moderators of the raided guild, and have one of them request approval."""
     limits = Limits(messages_without_approval=100, messages_per_hour=5_000)
@@ -269,8 +283,9 @@ def _erase(mona: User, lena: User, ada: User, sample: SampleExport, *, requested
 def _fail_some(purge: Purge) -> Purge:
     """Mark messages of two buckets as failed: a dozen that came back, and all of one bucket."""
     steps = list(purge.steps.order_by("-count"))
+    back = unpack_ids(steps[0].ids)[:12]
     for step, ids, error in (
-        (steps[0], unpack_ids(steps[0].ids)[:12], "12 reappeared three times"),
+        (steps[0], back, f"{len(back)} reappeared three times"),
         (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
@@ -292,6 +307,11 @@ def _scan_some(mona: User, selection: Selection) -> Purge:
         scan_purge(purge.pk, ends_turn=lambda: True)
     Purge.objects.filter(pk=purge.pk).update(scan_lease_until=ClockTimestamp() + dt.timedelta(seconds=HOLD_SECONDS))
     purge.refresh_from_db()
+    return purge
+
+
+def _discard(mona: User, purge: Purge) -> Purge:
+    discard_preview(purge.pk, moderator=mona)
     return purge
 
 

@@ -23,6 +23,7 @@ from tests.shots.acts import (
     long_after_sign_in,
     make_recovery_codes,
     open_on_localhost,
+    reload_while_open,
     search_for,
     sign_in_with,
     sign_in_with_code,
@@ -123,6 +124,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
         _maintenance_shots(scene),
     )
     yield Shot("purge-nothing", "mona", f"/purges/{scene.nothing.pk}/")
+    yield Shot("purge-discarded", "mona", f"/purges/{scene.discarded.pk}/")
     emptied, undone_channel = (purge.selection["channels"][0] for purge in (scene.done, scene.undone))
     yield Shot("message-live", "mona", f"/channels/{channel}/{scene.message}/")
     yield Shot("message-removed", "mona", f"/channels/{emptied}/{scene.removed}/")
@@ -196,8 +198,10 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def _raid_shots(scene: Scene) -> Iterator[Shot]:
-    yield Shot("raid", "mona", f"/raids/{scene.raided}/")
-    yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False)
+    report = reload_while_open(scene.raid_finding)
+    yield Shot("raid-notice", "mona", "/", whole=False, act=report)
+    yield Shot("raid", "mona", f"/raids/{scene.raided}/", act=report)
+    yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False, act=report)
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
     yield Shot("user-raider", "mona", f"/users/{scene.raider}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
