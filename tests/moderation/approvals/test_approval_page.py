@@ -55,6 +55,16 @@ def test_one_person_requests_and_a_lead_starts_the_purge(mona: User, lena: User,
     assert f"Approved by {lena.username}" in read_page(first, at(purge))
 
 
+def test_a_purge_that_waits_for_ones_approval_has_one_state_in_lists(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge
+) -> None:
+    request(mona, purge)
+    for url in ("/", "/purges/"):
+        listed = read_page(sign_in(lena), url).split(f'<a class="title" href="{at(purge)}">')[1].split("</li>")[0]
+        assert listed.count('class="chip') == 1
+        assert "your approval" in listed
+
+
 def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: SignIn, purge: Purge) -> None:
     approval = request(mona, purge)
     lead = sign_in(lena)
