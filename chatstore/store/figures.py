@@ -16,6 +16,7 @@ _INSERT = (
     "VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?"
 )
 _SELECT = "SELECT bucket, figure, value, source, measured_at FROM bucket_figures WHERE channel_id = ?"
+_SELECT_BETWEEN = f"{_SELECT} AND bucket >= ? AND bucket <= ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,15 @@ def read_figures(channel_id: int) -> dict[int, dict[str, Figure]]:
     return {bucket: found for (_, bucket), found in read_figures_in([channel_id]).items()}
 
 
-def read_figure(channel_id: int, name: str) -> dict[int, Figure]:
-    """Return one figure of a channel, of each bucket that has it."""
-    rows = cassandra.execute(_SELECT, (channel_id,))
-    return {bucket: _figure_of(*columns) for bucket, found, *columns in rows if found == name}
+def read_figure_in(spans: Mapping[int, tuple[int, int]], name: str) -> dict[BucketKey, Figure]:
+    """Return one figure of each bucket that has it. spans: the first and the last bucket, inclusive, by channel."""
+    answers = cassandra.execute_window((_SELECT_BETWEEN, (channel_id, *span)) for channel_id, span in spans.items())
+    return {
+        (channel_id, bucket): _figure_of(*columns)
+        for channel_id, rows in zip(spans, answers, strict=True)
+        for bucket, found, *columns in rows
+        if found == name
+    }
 
 
 def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, Figure]]:

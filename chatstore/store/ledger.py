@@ -25,6 +25,9 @@ LedgerRow = tuple[int, Live]
 NEWEST_ROWS = 8
 """Ledger rows that a page reads beside the newest bucket; most pages need no more."""
 
+CHANNELS_PER_READ = 10
+"""Channels whose newest rows one statement reads. A statement for each costs the web server several times as much."""
+
 CACHE_SECONDS = 1.0
 """Lifetime of cached ledger rows: a job that cleared `live` is reported done a second after its last clear."""
 
@@ -37,6 +40,9 @@ _INSERT_ROW = "INSERT INTO bucket_ledger (channel_id, bucket) VALUES (?, ?)"
 _SET_LIVE = "INSERT INTO bucket_ledger (channel_id, bucket, live) VALUES (?, ?, ?) USING TIMESTAMP ?"
 _SELECT_ALL = "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ?"
 _SELECT_NEWEST = "SELECT bucket FROM bucket_ledger WHERE channel_id = ? LIMIT 1"
+_SELECT_NEWEST_ROWS = (
+    f"SELECT channel_id, bucket, live FROM bucket_ledger WHERE channel_id IN ? PER PARTITION LIMIT {NEWEST_ROWS}"
+)
 _SELECT_ONE = "SELECT live FROM bucket_ledger WHERE channel_id = ? AND bucket = ?"
 _SELECT_DOWN = (
     "SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? AND bucket <= ? ORDER BY bucket DESC LIMIT ?"
@@ -90,6 +96,29 @@ def read_ledgers(channel_ids: Sequence[int]) -> Iterator[tuple[int, list[LedgerR
         yield channel_id, to_ledger_rows(rows)
 
 
+def read_ledgers_for_page(channel_ids: Sequence[int]) -> dict[int, list[LedgerRow]]:
+    """Return what `read_ledgers` yields. Messages that are read for the same page need not read it again."""
+    requested_at = time.monotonic()
+    found = dict(read_ledgers(channel_ids))
+    for channel_id, rows in found.items():
+        if len(rows) <= MAX_CACHED_ROWS:
+            cache_newest(channel_id, NewestRows(rows, requested_at, is_whole=True))
+    return found
+
+
+def read_newest_rows(channel_ids: Sequence[int]) -> dict[int, list[LedgerRow]]:
+    """Return the newest rows of each channel, newest bucket first, with few statements, and cache them for pages."""
+    requested_at = time.monotonic()
+    parts = (channel_ids[start : start + CHANNELS_PER_READ] for start in range(0, len(channel_ids), CHANNELS_PER_READ))
+    found: dict[int, list[LedgerRow]] = {channel_id: [] for channel_id in channel_ids}
+    for rows in cassandra.execute_window((_SELECT_NEWEST_ROWS, (list(part),)) for part in parts):
+        for channel_id, bucket, live in rows:
+            found[channel_id].append((bucket, Live.from_tuple(live)))
+    for channel_id, newest in found.items():
+        cache_newest(channel_id, NewestRows(newest, requested_at, is_whole=len(newest) < NEWEST_ROWS))
+    return found
+
+
 def read_newest_buckets(channel_ids: Sequence[int]) -> dict[int, int]:
     """Return the newest bucket ever written, by channel; channels without any are left out."""
     answers = cassandra.execute_window([(_SELECT_NEWEST, (channel_id,)) for channel_id in channel_ids])
@@ -137,12 +166,14 @@ def submit_rows(channel_id: int, *, start: int, descending: bool, limit: int) ->
 class NewestRows:
     """A channel's newest ledger rows as last read by this process.
 
-    requested_at: `time.monotonic()` before the read. is_whole: there are no further rows.
+    requested_at: `time.monotonic()` before the read. is_whole: there are no further rows. was_short: a page had to read
+    beyond the first `NEWEST_ROWS`, so the next one reads more of them at once.
     """
 
     rows: list[LedgerRow]
     requested_at: float
     is_whole: bool
+    was_short: bool = False
 
 
 class _NewestCache:
@@ -156,7 +187,9 @@ class _NewestCache:
 
     def put(self, channel_id: int, newest: NewestRows) -> None:
         with self._lock:
-            self._entries[channel_id] = newest
+            seen = self._entries.get(channel_id)
+            was_short = newest.was_short or (seen is not None and seen.was_short)
+            self._entries[channel_id] = replace(newest, was_short=was_short)
             self._entries.move_to_end(channel_id)
             while len(self._entries) > self.LIMIT:
                 self._entries.popitem(last=False)

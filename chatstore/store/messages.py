@@ -14,7 +14,7 @@ from typing import Any
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.errors import TooManyTombstones
-from chatstore.domain.messages import AUTHOR_ID, VALUE_COLUMNS, Message
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, VALUE_COLUMNS, Message
 from chatstore.domain.snowflakes import ms_of
 from chatstore.store import cassandra
 from chatstore.store.cassandra import UNSET
@@ -185,10 +185,14 @@ def delete_row(channel_id: int, message_id: int, *, stamp_us: int, timeout: floa
 
 def read_message(channel_id: int, message_id: int) -> Message | None:
     """Return one message; None if it is gone or has no author (an edit that raced a delete)."""
-    rows = cassandra.execute(_SELECT_ROW, (channel_id, bucket_of(message_id), message_id))
-    if not rows or rows[0][AUTHOR_ID] is None:
-        return None
-    return to_message(channel_id, rows[0])
+    return read_messages(channel_id, [message_id]).get(message_id)
+
+
+def read_messages(channel_id: int, message_ids: Iterable[int]) -> dict[int, Message]:
+    """Return those of some messages of a channel that are there, by id, with several reads in flight."""
+    jobs = ((_SELECT_ROW, (channel_id, bucket_of(message_id), message_id)) for message_id in message_ids)
+    rows = itertools.chain.from_iterable(cassandra.execute_window(jobs))
+    return {row[MESSAGE_ID]: to_message(channel_id, row) for row in rows if row[AUTHOR_ID] is not None}
 
 
 def newest_writetime(channel_id: int, message_id: int) -> int | None:

@@ -146,6 +146,14 @@ def read_ids_in(
             yield from _by_bucket(page)
 
 
+def submit_ids_in(channel_ids: Sequence[int], buckets: Sequence[int], *, fetch_size: int) -> cassandra.Pending:
+    """Request (channel id, bucket, message id, author id or None) of every row of the buckets that `join_keys` joined.
+
+    One bucket after the other, in any order.
+    """
+    return cassandra.submit(_SELECT_IDS_IN_BUCKETS, (list(channel_ids), list(buckets)), fetch_size=fetch_size)
+
+
 def read_live_ids_in(wanted: Mapping[BucketKey, Collection[int]]) -> dict[BucketKey, set[int]]:
     """Return those of the ids that are live, by bucket. Of whole buckets, nothing else is kept in memory."""
     live: dict[BucketKey, set[int]] = {key: set() for key in wanted}

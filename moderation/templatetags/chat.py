@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -33,6 +34,9 @@ from moderation.presentation.texts import translate
 register = template.Library()
 
 BUCKET_DAYS = 10
+
+CARD_CHARACTERS = 90
+"""Characters of a message that a channel's card shows."""
 
 _KINDS: dict[Channel.Kind, Promise] = {
     Channel.Kind.TEXT: gettext_lazy("text channel"),
@@ -208,6 +212,28 @@ def period_until(last: dt.date) -> str:
 def kind_of(channel: Channel) -> str:
     """Return the label of a channel's kind: "text channel"."""
     return str(_KINDS[Channel.Kind(channel.kind)])
+
+
+@register.simple_tag
+def recent_channels(overview: Overview) -> SafeString:
+    """Render the most recently active channels as cards, each with its newest message."""
+    return fill_each(
+        '<li>\n<a class="channel-card" href="{}#end">\n<span class="spread">\n<bdi class="name clip">{}</bdi>\n'
+        '<span class="quiet small">{}</span>\n</span>\n<bdi class="quiet small clip">{}</bdi>\n'
+        '<span class="small clip">\n<bdi>{}</bdi>:\n<bdi>{}</bdi>\n</span>\n</a>\n</li>',
+        (
+            (
+                url_of("timeline", entry.channel.pk),
+                visible(entry.channel),
+                ago(entry.newest.posted_at),
+                visible(entry.channel.guild or _("Direct messages")),
+                visible(entry.author or _("Unknown user")),
+                Truncator(visible(excerpt(entry.newest.content)) or _("(attachment)")).chars(CARD_CHARACTERS),
+            )
+            for entry in overview.recent
+            if entry.newest is not None
+        ),
+    )
 
 
 @register.simple_tag

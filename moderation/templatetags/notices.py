@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from moderation.models import PurgeApproval
 from moderation.operations.access.visibility import Actor
 from moderation.operations.purging.approvals import open_approvals
 from moderation.operations.raids.detection import list_raids
@@ -39,7 +40,7 @@ def page_notices(context: template.Context) -> list[Notice]:
         return []
     return [
         *_raids(user, hidden=context.get("hides_notice_of")),
-        *_approvals(user, hidden=context.get("awaited")),
+        *_approvals(_approvals_of(context, user), hidden=context.get("awaited")),
     ]
 
 
@@ -50,9 +51,15 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
         yield Notice("critical", _("raid"), visible(raid.summary), url, _("Review and clear"))
 
 
-def _approvals(user: Actor, *, hidden: int | str | None) -> Iterator[Notice]:
+def _approvals_of(context: template.Context, user: Actor) -> list[PurgeApproval]:
+    """Return the requests that wait for the viewer's approval: those that the page lists, if it lists them."""
+    listed = context.get("approval_requests")
+    return open_approvals(user) if listed is None else [approval for _purge, approval in listed]
+
+
+def _approvals(found: Iterable[PurgeApproval], *, hidden: int | str | None) -> Iterator[Notice]:
     """Yield one notice about all requests for approval. hidden: the request that the page shows."""
-    waiting = [request for request in open_approvals(user) if request.pk != hidden]
+    waiting = [request for request in found if request.pk != hidden]
     if not waiting:
         return
     if len(waiting) == 1:

@@ -30,10 +30,19 @@ REPEATED = 2
 """Reported messages of an author in a week from which on they are mentioned."""
 
 
+_OPEN_CASES = "_open_cases"
+"""Attribute of the account of a request."""
+
+
 @register.simple_tag(takes_context=True)
 def open_reports(context: template.Context) -> OpenCases:
-    """Return the number of open cases that the viewer may see, and the time of the oldest."""
-    return count_open_cases(context["user"])
+    """Return the number of open cases that the viewer may see, and the time of the oldest. Read once for a page."""
+    user = context["user"]
+    found: OpenCases | None = getattr(user, _OPEN_CASES, None)
+    if found is None:
+        found = count_open_cases(user)
+        setattr(user, _OPEN_CASES, found)
+    return found
 
 
 @register.filter

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from chatstore.models import Channel
 from moderation.presentation import formats
+from moderation.presentation.activity import ActivitySpan
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
@@ -110,6 +111,25 @@ def time_rows(times: Times) -> SafeString:
             for bar in row.bars
         ),
     )
+
+
+@register.simple_tag
+def activity_bars(spans: Sequence[ActivitySpan], timeline_url: str) -> SafeString:
+    """Render the times at which a user posted in a channel, each a link to its first day."""
+    last = len(spans) - 1
+    titled = [(span, span.title) for span in spans]
+    return fill_each(
+        '<a href="{}?at={}" class="live" tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
+        '<rect class="slot" x="{}" y="0" width="{}" height="18"/>\n'
+        '<rect class="bar" x="{}" y="2" width="{}" height="15"/>\n</a>',
+        (
+            (
+                timeline_url, span.at, 0 if number == last else -1, title, title,
+                span.x, span.width, span.x, span.width,
+            )
+            for number, (span, title) in enumerate(titled)
+        ),
+    )  # fmt: skip
 
 
 def _cells_of_purge(bar: Bar) -> SafeString:

@@ -16,12 +16,14 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
 from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
-from moderation.operations.erasure.requests import requests_for
+from moderation.operations.access.visibility import Actor
+from moderation.operations.erasure.requests import open_requests
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
-from moderation.operations.purging.approvals import approvals_for
-from moderation.operations.purging.listing import list_newest
+from moderation.operations.purging.approvals import open_approvals
+from moderation.operations.purging.listing import newest_purges, with_undo_until
+from moderation.operations.selection.summary import describe_lists
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 from moderation.views.menu import pages_titled
@@ -44,16 +46,10 @@ class PlaceView:
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home page. Open to every signed-in account; without any permission it names who can grant them."""
     user = request.user
-    # Previews of other moderators need no attention.
-    purges = list_newest(user, ("running", "ready", "done"), limit=RECENT_PURGES, own=("ready",))
     context: dict[str, Any] = {
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
-        "running": purges["running"],
-        "approval_requests": approvals_for(user),
-        "erasure_requests": requests_for(user),
-        "ready": purges["ready"],
-        "finished": purges["done"],
+        **_list_purges(user),
         "overview": channels_by_activity(user),
     }
     if user.has_perm(READ_HEALTH):
@@ -66,6 +62,29 @@ def home(request: HttpRequest) -> HttpResponse:
             "other_findings": other_findings,
         }
     return render(request, "moderation/home/home.html", context)
+
+
+def _list_purges(user: Actor) -> dict[str, Any]:
+    """Return the purges that Home lists, all of them described together."""
+    approvals, erasures = open_approvals(user), open_requests(user)
+    running, ready, finished, to_approve, to_erase = describe_lists(
+        user,
+        [
+            newest_purges(user, "running", limit=RECENT_PURGES),
+            # Previews of other moderators need no attention.
+            newest_purges(user, "ready", limit=RECENT_PURGES, only_own=True),
+            newest_purges(user, "done", limit=RECENT_PURGES),
+            [approval.purge for approval in approvals],
+            [erasure.purge for erasure in erasures],
+        ],
+    )
+    return {
+        "running": running,
+        "ready": ready,
+        "finished": with_undo_until(finished),
+        "approval_requests": list(zip(to_approve, approvals, strict=True)),
+        "erasure_requests": list(zip(to_erase, erasures, strict=True)),
+    }
 
 
 @require_safe

@@ -22,7 +22,7 @@ from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access.reads import record_purge_read
-from moderation.operations.access.visibility import ADD_PURGE, may_over, purge_for, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, may_over_visible, purge_for, visible_channels
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.import_guard import imports_of
@@ -76,7 +76,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
     if purge.confirmed_at is not None and page.entries:
         record_purge_read(request.user, purge, channel_id=channel_id, after=request.GET.get("after", ""))
     users = name_users(entry.message for entry in (*page.entries, *excluded) if entry.message is not None)
-    may_change = may_over(request.user, ADD_PURGE, purge)
+    may_change = may_over_visible(request.user, ADD_PURGE, purge)
     may_exclude = may_change and purge.state == PurgeState.READY
     may_undo = may_change and can_be_undone(purge)
     context = {

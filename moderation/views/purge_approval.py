@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
-from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of
+from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of
 from moderation.operations.purging.approvals import last_decided, may_decide
 from moderation.operations.purging.limits import approval_needed
 from moderation.presentation.texts import translate
@@ -47,7 +47,7 @@ def describe_approval(user: Actor, purge: Purge, request: PurgeApproval | None) 
     """Return what the page shows to this user. request: the one that waits, if any."""
     if purge.state != PurgeState.READY:
         return ApprovalView(last=last_decided(purge) if purge.confirmed_at else None)
-    may_purge = may_over(user, ADD_PURGE, purge)
+    may_purge = may_over_visible(user, ADD_PURGE, purge)
     if request is not None:
         is_mine = request.requested_by_id == user.pk
         return ApprovalView(request=request, is_mine=is_mine, may_decide=not is_mine and may_decide(user, purge))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
-from moderation.models import Erasure, Purge
+from moderation.models import Erasure, Hold, Purge
 from moderation.models.limits import REQUEST_LIFETIME
-from moderation.operations.access.visibility import Actor, may_over, name_of
+from moderation.operations.access.visibility import Actor, may_over_visible, name_of
 from moderation.operations.erasure.execution import next_run_at
 from moderation.operations.erasure.requests import (
     ERASE,
@@ -19,7 +19,6 @@ from moderation.operations.erasure.requests import (
     erasure_blocked_reason,
     open_request,
 )
-from moderation.operations.holds import hold_over_purge
 from moderation.operations.preview.evidence import may_export_evidence
 from moderation.operations.steps.totals import CopyCounts
 
@@ -67,8 +66,10 @@ class ErasureView:
         return name_of(shown.decided_by) if shown and shown.decided_by else ""
 
 
-def describe_erasing(user: Actor, purge: Purge, *, copies: Callable[[], CopyCounts]) -> ErasureView:
-    """Return what the page shows to this user. copies: counts them."""
+def describe_erasing(
+    user: Actor, purge: Purge, *, copies: Callable[[], CopyCounts], blocking_hold: Callable[[], Hold | None]
+) -> ErasureView:
+    """Return what the page shows to this user. copies: counts them. blocking_hold: finds one that covers some."""
     requests = purge.erasures.select_related("requested_by", "decided_by")
     if purge.state in WITHOUT_COPIES:
         erasure = requests.get(decision=ErasureDecision.APPROVED)
@@ -80,10 +81,11 @@ def describe_erasing(user: Actor, purge: Purge, *, copies: Callable[[], CopyCoun
         )
     if erasure_blocked_reason(purge):
         return ErasureView()
-    has_right = may_over(user, ERASE, purge)
-    request = open_request(purge)
-    hold = hold_over_purge(purge) if has_right else None
+    has_right = may_over_visible(user, ERASE, purge)
     last = requests.first()
+    # There is no other request while one is open.
+    request = open_request(purge) if last is not None and last.decision == ErasureDecision.NONE else None
+    hold = blocking_hold() if has_right else None
     return ErasureView(
         may_request=has_right and request is None,
         may_decide=has_right and request is not None,

@@ -18,8 +18,8 @@ from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
-from moderation.models import Purge, PurgeApproval
-from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over, name_of, visible_channels
+from moderation.models import Purge, PurgeApproval, Undo
+from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
@@ -28,8 +28,8 @@ from moderation.operations.purging.controls import available_controls
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.lifecycle import end_of_preview
 from moderation.operations.purging.wait_reasons import wait_of
-from moderation.operations.selection.summary import describe_purges
-from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, count_still_deleted, totals_of
+from moderation.operations.selection.summary import FindUsers, describe_purges
+from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, sum_up
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
     UndoPeriod,
@@ -113,6 +113,7 @@ class PurgeFacts:
     def __init__(self, user: Actor, purge: Purge) -> None:
         self._user, self._purge = user, purge
         self._found: dict[int, Channel | None] = {}
+        self._users: dict[int, ChatUser | None] = {}
         self.version = _page_version(user, purge.pk, purge.version, purge.state)
         self.manifest = summary_of(purge)
         found = [one.channel_id for one in self.manifest.channels]
@@ -128,20 +129,41 @@ class PurgeFacts:
             self._found |= dict.fromkeys(new) | visible_channels(self._user).in_bulk(new)
         return {channel_id: channel for channel_id in wanted if (channel := self._found[channel_id]) is not None}
 
+    def find_users(self, user_ids: Iterable[int]) -> dict[int, ChatUser]:
+        """Return those of some chat users that are known; read once."""
+        wanted = list(user_ids)
+        if new := set(wanted) - self._users.keys():
+            self._users |= dict.fromkeys(new) | ChatUser.objects.in_bulk(new)
+        return {user_id: user for user_id in wanted if (user := self._users[user_id]) is not None}
+
     @cached_property
     def request(self) -> PurgeApproval | None:
         """Return the request for approval that waits for a decision."""
         return open_approval(self._purge) if self._purge.state == PurgeState.READY else None
 
     @cached_property
+    def _sums(self) -> tuple[PurgeTotals, int]:
+        return sum_up(self._purge)
+
+    @property
     def totals(self) -> PurgeTotals:
         """Return the totals of the purge."""
-        return totals_of(self._purge)
+        return self._sums[0]
 
-    @cached_property
+    @property
     def deleted(self) -> int:
         """Return the number of messages that are still deleted."""
-        return count_still_deleted(self._purge)
+        return self._sums[1]
+
+    @cached_property
+    def undos(self) -> Sequence[Undo]:
+        """Return the undos of the purge, oldest first, with their moderators."""
+        return list(self._purge.undos.select_related("moderator").order_by("pk")) if self._purge.confirmed_at else ()
+
+    @cached_property
+    def undo_period(self) -> UndoPeriod:
+        """Return until when the purge can be undone, with the hold that extends it."""
+        return undo_period_of(self._purge)
 
     @property
     def copies(self) -> CopyCounts:
@@ -152,6 +174,8 @@ class PurgeFacts:
 def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the whole page. query: the zoom of the strips. Raises `BadInput`."""
     facts = PurgeFacts(user, purge)
+    # Those that the purge names, and of whom messages were restored, are mostly among them.
+    authors = facts.find_users(author_id for author_id, _ in facts.manifest.authors)
     context = _describe(user, purge, facts)
     # What a running scan has found so far is no preview.
     if purge.state != PurgeState.SCANNING and (purge.manifest or purge.state == PurgeState.READY):
@@ -161,6 +185,8 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             facts.manifest,
             facts.channels,
             find_channels=facts.find_channels,
+            users=authors,
+            undos=facts.undos,
             deleted=facts.deleted,
             by_channel=context["undo"].may_undo,
         )
@@ -189,11 +215,12 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     channels = facts.channels
-    erasing = describe_erasing(user, purge, copies=lambda: facts.copies)
+    erasing = describe_erasing(user, purge, copies=lambda: facts.copies, blocking_hold=lambda: facts.undo_period.hold)
     channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
-    summary = describe_purges(user, [purge])[0].summary
-    may_purge = may_over(user, ADD_PURGE, purge)
+    listed = describe_purges(user, [purge], find_channels=facts.find_channels, find_users=facts.find_users)
+    summary = listed[0].summary
+    may_purge = may_over_visible(user, ADD_PURGE, purge)
     undo = describe_undo(purge, facts, may_purge=may_purge)
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
@@ -268,7 +295,7 @@ class FailuresView:
 
 def describe_failures(purge: Purge, facts: PurgeFacts) -> FailuresView:
     """Return the failures in the channels that the user may see."""
-    if purge.confirmed_at is None:
+    if purge.confirmed_at is None or not (facts.totals.failed or facts.undos):
         return FailuresView((), 0)
     found = failures_of(purge)
     channels, is_single = facts.find_channels(one.channel_id for one in found.shown), facts.channel_count == 1
@@ -310,21 +337,21 @@ class UndoView:
 
 def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
-    undos = purge.undos.select_related("moderator").order_by("pk") if purge.confirmed_at else ()
     results = [
-        UndoResult(_head_undo(name_of(undo.moderator), undo.part), undo.reason, UndoTotals.of(undo)) for undo in undos
+        UndoResult(_head_undo(name_of(undo.moderator), undo.part, facts.find_users), undo.reason, UndoTotals.of(undo))
+        for undo in facts.undos
     ]
     now = timezone.now()
     has_expired = purge.state == PurgeState.UNDO_EXPIRED
     is_undoable = purge.state in CAN_BE_UNDONE
-    period = undo_period_of(purge) if is_undoable or has_expired else UndoPeriod(None, None)
+    period = facts.undo_period if is_undoable or has_expired else UndoPeriod(None, None)
     offered = is_undoable and period.until is not None and now < period.until
     kept_until = period.without_holds if offered else None
     return UndoView(
         may_undo=may_purge and offered,
         until=period.until if offered or has_expired else None,
         kept_until=kept_until,
-        is_held=offered and period.is_held,
+        is_held=offered and period.hold is not None,
         only_held=kept_until is not None and kept_until <= now,
         results=results,
         restored=sum(result.total.restored + result.total.already_live for result in results),
@@ -332,7 +359,7 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
     )
 
 
-def _head_undo(name: str, part: dict[str, list[str]]) -> str:
+def _head_undo(name: str, part: dict[str, list[str]], find_users: FindUsers) -> str:
     """Return the heading of an undo: "Mona restored Victor’s messages"."""
     if part["messages"]:
         count = len(part["messages"])
@@ -340,7 +367,7 @@ def _head_undo(name: str, part: dict[str, list[str]]) -> str:
         return pattern % {"name": name, "count": format_number(count)}
     if part["authors"]:
         ids = [int(author) for author in part["authors"]]
-        names = {author.pk: str(author) for author in ChatUser.objects.filter(pk__in=ids)}
+        names = {author_id: str(author) for author_id, author in find_users(ids).items()}
         if len(ids) == 1:
             pattern = gettext("%(name)s restored %(author)s’s messages")
             return pattern % {"name": name, "author": name_authors(ids, names)}

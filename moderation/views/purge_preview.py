@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,13 @@ from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.models import Purge, Undo
 from moderation.operations.access.visibility import Actor
 from moderation.operations.preview.breakdown import deleted_in, restored_authors, share_by_author, share_by_channel
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
+from moderation.operations.selection.summary import FindChannels
 from moderation.presentation.formats import format_number
 from moderation.presentation.texts import translate
 from moderation.views.rows import MessageRow, rows_of
@@ -102,13 +103,15 @@ def describe_preview(
     manifest: Summary,
     channels: Sequence[Channel],
     *,
-    find_channels: Callable[[Iterable[int]], Mapping[int, Channel]],
+    find_channels: FindChannels,
+    users: Mapping[int, ChatUser],
+    undos: Iterable[Undo],
     deleted: int,
     by_channel: bool,
 ) -> dict[str, Any]:
     """Return the context. channels: those that the viewer may see; of others only counts are shown.
 
-    find_channels: returns those of some that the viewer may see. deleted: number of messages that are still deleted.
+    users: the manifest's largest authors. undos: of the purge. deleted: number of messages that are still deleted.
     by_channel: show it for each channel.
     """
     is_single = manifest.channel_count == 1
@@ -116,8 +119,8 @@ def describe_preview(
     are_all = len(channel_ids) == manifest.channel_count
     deleted_there = deleted_in(purge, channel_ids, are_all=are_all) if by_channel and not is_single else {}
     shares = share_by_channel(manifest, {channel.pk: channel for channel in channels}, deleted_there)
-    restored = restored_authors(purge) if purge.confirmed_at else frozenset()
-    authors = share_by_author(manifest, restored)
+    restored = restored_authors(undos)
+    authors = share_by_author(manifest, users, restored)
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
     known = {} if is_single else find_channels(row.channel_id for row in rows)

@@ -60,7 +60,7 @@ def purges(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "purges",
         "page": listed,
-        "approval_requests": approvals_for(request.user) if before is None and not state else (),
+        "approval_requests": approvals_for(request.user) if before is None and not state else None,
         "filters": {key: _FILTER_LABELS[key] for key in STATE_FILTERS},
         "state": state,
         "by": moderator,

@@ -1,8 +1,8 @@
-"""Work for a page does not grow with the number of its rows: no template and no query for each."""
+"""Work for a page does not grow with the number of its rows: no template, no query and no read for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -12,26 +12,49 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolvers
 
-from chatstore.models import Channel
+from chatstore.domain.roles import Role
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
+from chatstore.store import ledger
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
+from moderation.operations.erasure.requests import request_erasure
 from moderation.operations.preview.samples import SAMPLES
 from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.moderation.channels import VICTOR, by_victor, confirm, make_channel, old_ids, preview, run_to_end, write
+from tests.chatstore.recorded_statements import record_statements
+from tests.moderation.channels import (
+    VICTOR,
+    by_victor,
+    confirm,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
+from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 
 SignIn = Callable[[User], Client]
 
 
 class Work:
-    """Cost of one request."""
+    """Cost of one request. queries: of Postgres, their SQL. reads: of Cassandra, their CQL."""
 
     templates = 0
     urls = 0
-    queries = 0
+    queries: Sequence[str] = ()
+    reads: Sequence[str] = ()
 
     def __repr__(self) -> str:
-        return f"{self.templates} templates, {self.urls} URLs, {self.queries} queries"
+        return (
+            f"{self.templates} templates, {self.urls} URLs, {len(self.queries)} queries, {len(self.reads)} reads: "
+            f"{[sql[:300] for sql in self.queries]}"
+        )
+
+    def count_from(self, table: str) -> int:
+        """Return the number of queries and reads of a table."""
+        return sum(f'FROM "{table}"' in sql or f"FROM {table} " in sql for sql in (*self.queries, *self.reads))
 
 
 @pytest.fixture
@@ -60,16 +83,28 @@ def work_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], Work]:
         # The first request fills caches.
         assert client.get(path).status_code == 200
         work = Work()
-        with counting(), CaptureQueriesContext(connection) as captured:
+        with counting(), CaptureQueriesContext(connection) as captured, record_statements() as sent:
             assert client.get(path).status_code == 200
-        work.queries = len(captured)
+        work.queries, work.reads = [query["sql"] for query in captured], sent
         return work
 
     return measure
 
 
+def of_authors_in_channels(number: int) -> Selection:
+    """Write messages of as many authors in each of as many channels; select all of them."""
+    channels, authors = [make_channel() for _ in range(number)], range(VICTOR, VICTOR + number)
+    ids = old_ids(2 * number)
+    for channel in channels:
+        for at, author in enumerate(authors):
+            write(channel, ids[2 * at : 2 * at + 2], author=author)
+    return Selection(channel_ids=tuple(channel.pk for channel in channels), where=Author(tuple(authors)))
+
+
 def assert_same(few: Work, many: Work) -> None:
-    assert (many.templates, many.urls, many.queries) == (few.templates, few.urls, few.queries), (few, many)
+    assert many.templates == few.templates, (few, many)
+    assert many.urls == few.urls, (few, many)
+    assert len(many.queries) == len(few.queries), (few, many)
 
 
 def test_a_timeline_of_many_messages_costs_no_more_templates_and_queries(
@@ -124,4 +159,87 @@ def test_strips_of_several_channels_cost_no_more_queries(
         request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)), reason="Appeal accepted")
         run_to_end(purge)
         works.append(work_of(sign_in(mona), f"/purges/{purge.pk}/"))
-    assert works[0].queries == works[1].queries, works
+    assert len(works[0].queries) == len(works[1].queries), works
+    for number, work in zip((2, 4), works, strict=True):
+        assert work.count_from("bucket_ledger") == number
+
+
+def test_channels_and_authors_of_a_purge_cost_no_more_templates(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    works = []
+    # At least as many as the receipt names.
+    for number in (3, 6):
+        purge = purge_now(mona, of_authors_in_channels(number))
+        works.append(work_of(sign_in(mona), f"/purges/{purge.pk}/"))
+    assert_same(*works)
+
+
+def test_several_undos_cost_no_more_queries(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    works = []
+    for number in (1, 3):
+        purge = purge_now(mona, of_authors_in_channels(5))
+        for author in range(VICTOR, VICTOR + number):
+            request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(author,)), reason="Appeal accepted")
+            run_to_end(purge)
+        works.append(work_of(sign_in(mona), f"/purges/{purge.pk}/"))
+    assert len(works[0].queries) == len(works[1].queries), works
+
+
+def test_a_purge_reads_its_undos_and_its_authors_once(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    purge = purge_now(mona, of_authors_in_channels(2))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(author_ids=(VICTOR,)), reason="Appeal accepted")
+    run_to_end(purge)
+    work = work_of(sign_in(mona), f"/purges/{purge.pk}/")
+    for table in ("moderation_undo", "chatstore_chatuser", "chatstore_channel", "moderation_erasure"):
+        assert work.count_from(table) == 1, (table, work)
+
+
+def test_a_purge_that_nothing_failed_or_restored_looks_for_no_failures(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    purge = purge_now(mona, of_authors_in_channels(2))
+    work = work_of(sign_in(mona), f"/purges/{purge.pk}/")
+    assert work.count_from("moderation_undostep") == 0, work
+
+
+def test_samples_read_the_ledger_that_the_strip_has_read(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "CACHE_SECONDS", 60.0)
+    purge = preview(mona, of_authors_in_channels(3))
+    work = work_of(sign_in(mona), f"/purges/{purge.pk}/")
+    assert work.count_from("bucket_ledger") == 3, work.reads
+    assert work.count_from("messages") > 0
+
+
+def test_home_describes_all_its_purges_together(sign_in: SignIn, work_of: Callable[[Client, str], Work]) -> None:
+    channel = make_guild_channel("Harbour")
+    limit(channel, messages_without_approval=10)
+    requester, lead = member("mona", Role.MODERATOR, channel), member("lena", Role.LEAD, channel)
+    finished = run_to_end(confirm(requester, preview_some(requester, 9, channel)))
+    request_erasure(finished.pk, moderator=member("lea", Role.LEAD, channel), reason="request 71")
+    request(requester, preview_some(requester, 20, channel))
+    work = work_of(sign_in(lead), "/")
+    # Of the selections, and of the authors of the newest messages.
+    assert work.count_from("chatstore_chatuser") <= 2, work
+    assert work.count_from("moderation_purgeapproval") == 1, work
+    assert work.count_from("chatstore_reportcase") == 1, work
+
+
+def test_a_user_of_many_channels_costs_few_reads(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    works = []
+    for number in (20, 60):
+        account = ChatUser.objects.create(pk=make_channel().pk, name="everywhere")
+        for at in range(number):
+            write(make_channel(), old_ids(2, buckets_ago=3 + at // 10), author=account.pk)
+        works.append(work_of(sign_in(mona), f"/users/{account.pk}/"))
+    few, many = (work.count_from("messages") for work in works)
+    # The newest messages are searched channel by channel, the others counted ten channels at a time.
+    assert many <= few + 12, works

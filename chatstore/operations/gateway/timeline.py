@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_days
+from chatstore.domain.live import Live
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
-from chatstore.store import cassandra, figures, ledger
+from chatstore.store import figures, ledger
 from chatstore.store import messages as message_store
+from chatstore.store.figures import Figure
 from chatstore.store.reading import reader
 
 PAGE_SIZE = 50
@@ -92,35 +94,41 @@ def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
 
 
 def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message | None]:
-    loaded = {(message.channel_id, message.message_id): message for message in messages}
-    wanted = {
-        (message.reference[0], message.reference[1])
-        for message in messages
-        if message.reference is not None and message.reference[1] is not None
-    }
+    if not messages:
+        return {}
+    channel_id = messages[0].channel_id
+    loaded = {message.message_id: message for message in messages}
     # References to other channels are not followed; the reader may not have access there.
-    own = {messages[0].channel_id} if messages else set()
-    quoted: dict[tuple[int, int], Message | None] = {}
-    for channel_id, message_id in sorted(wanted):
-        if channel_id in own:
-            key = (channel_id, message_id)
-            quoted[key] = loaded.get(key) or message_store.read_message(channel_id, message_id)
-    return quoted
+    references = (message.reference for message in messages if message.reference is not None)
+    wanted = {message_id for place, message_id in references if place == channel_id and message_id is not None}
+    known = loaded | message_store.read_messages(channel_id, sorted(wanted - loaded.keys()))
+    return {(channel_id, message_id): known.get(message_id) for message_id in wanted}
 
 
 def count_buckets(channel_id: int) -> list[BucketCount]:
     """Return the message counts of the channel's buckets, oldest first, from the ledger and the figures."""
-    measured = figures.read_figure(channel_id, "live_rows")
-    counts = []
-    for bucket, live in sorted(ledger.read_ledger(channel_id)):
-        figure = measured.get(bucket)
-        if live.is_known:
-            counts.append(BucketCount(bucket, live.count))
-        elif figure is not None:
-            counts.append(BucketCount(bucket, int(figure.value), figure.measured_at))
-        else:
-            counts.append(BucketCount(bucket, None))
-    return counts
+    return count_buckets_in([channel_id])[channel_id]
+
+
+def count_buckets_in(channel_ids: Sequence[int]) -> dict[int, list[BucketCount]]:
+    """Return the same of several channels, by channel. Figures are read only of buckets that the ledger cannot count.
+
+    Messages that are read next for the same page use the ledger that was read here.
+    """
+    ledgers = ledger.read_ledgers_for_page(channel_ids)
+    uncounted = {i: [bucket for bucket, live in rows if not live.is_known] for i, rows in ledgers.items()}
+    spans = {channel_id: (min(buckets), max(buckets)) for channel_id, buckets in uncounted.items() if buckets}
+    measured = figures.read_figure_in(spans, "live_rows")
+    return {
+        channel_id: [_count_bucket(bucket, live, measured.get((channel_id, bucket))) for bucket, live in reversed(rows)]
+        for channel_id, rows in ledgers.items()
+    }
+
+
+def _count_bucket(bucket: int, live: Live, figure: Figure | None) -> BucketCount:
+    if live.is_known or figure is None:
+        return BucketCount(bucket, live.count)
+    return BucketCount(bucket, int(figure.value), figure.measured_at)
 
 
 def rank_by_activity(channels: Sequence[Channel]) -> list[tuple[Channel, int | None]]:
@@ -142,14 +150,11 @@ def _newest_buckets(channel_ids: Sequence[int]) -> dict[int, int | None]:
     now = time.monotonic()
     known = {channel_id: _known_newest.get(channel_id, _NEVER_READ) for channel_id in channel_ids}
     due = [channel_id for channel_id, (read_at, _) in known.items() if now - read_at > NEWEST_BUCKET_SECONDS]
-    jobs = [
-        ("SELECT bucket, live FROM bucket_ledger WHERE channel_id = ? LIMIT 8", (channel_id,)) for channel_id in due
-    ]
     if len(_known_newest) > MAX_KNOWN_NEWEST:
         _known_newest.clear()
-    for channel_id, rows in zip(due, cassandra.execute_window(jobs), strict=True):
-        alive = [bucket for bucket, live in rows if live is None or live[2] != 0]
-        known[channel_id] = _known_newest[channel_id] = (now, max(alive, default=None))
+    for channel_id, rows in ledger.read_newest_rows(due).items():
+        newest = next((bucket for bucket, live in rows if not live.is_empty), None)
+        known[channel_id] = _known_newest[channel_id] = (now, newest)
     return {channel_id: bucket for channel_id, (_, bucket) in known.items()}
 
 
@@ -158,6 +163,6 @@ def last_day_of(bucket: int) -> dt.date:
     return min(bucket_days(bucket)[1], timezone.now().date())
 
 
-def newest_message(channel_id: int) -> Message | None:
-    """Return the channel's newest message; None if there is none in its newest buckets."""
-    return reader.read_newest(channel_id)
+def newest_messages(channel_ids: Sequence[int]) -> dict[int, Message]:
+    """Return the newest message of each channel, without channels that have none in their newest buckets."""
+    return reader.read_newest(channel_ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from django.conf import settings
 
@@ -13,6 +14,12 @@ from chatstore.store.ledger import LedgerRow, NewestRows, PendingRows
 
 ROWS_PER_READ = 256
 """Rows per further read: seven years of a channel."""
+
+
+def read_ahead(channel_ids: Sequence[int]) -> None:
+    """Read the newest rows of several channels together, for windows that are created within a second."""
+    if settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
+        ledger.read_newest_rows([i for i in channel_ids if ledger.cached_newest(i) is None])
 
 
 class LedgerWindow:
@@ -34,8 +41,8 @@ class LedgerWindow:
         self._ledger_is_complete: bool = settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
         if self._ledger_is_complete and not self._use_cache():
             seen = ledger.last_known_newest(channel_id)
-            is_remote = seen is not None and len(seen.rows) > ledger.NEWEST_ROWS
-            self._pending = self._submit(ROWS_PER_READ if is_remote else ledger.NEWEST_ROWS)
+            was_short = seen is not None and seen.was_short
+            self._pending = self._submit(ROWS_PER_READ if was_short else ledger.NEWEST_ROWS)
 
     @property
     def is_ready(self) -> bool:
@@ -62,7 +69,8 @@ class LedgerWindow:
         rows, self._pending = pending.rows(), None
         self._ended = len(rows) < self._requested_limit
         if self._newest is not None:
-            self._newest = NewestRows([*self._newest.rows, *rows], self._newest.requested_at, self._ended)
+            known = self._newest
+            self._newest = NewestRows([*known.rows, *rows], known.requested_at, self._ended, was_short=True)
             ledger.extend_cached(self._channel_id, self._newest)
         elif self._descending and self._start == ledger.NEWEST_BUCKET:
             self._newest = NewestRows(rows, self._requested_at, self._ended)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.store import cassandra, counters, traces
 from chatstore.store.foreground import note_page_read
 from chatstore.store.messages import to_message
+from chatstore.store.reading.ledger_window import read_ahead
 from chatstore.store.reading.search import Search
 
 MAX_PAGE_SIZE = 500
@@ -81,26 +83,38 @@ def read_around(
     return _counted(replace(page, messages=messages, newer=newer, hidden=page.hidden + newer_hidden))
 
 
-def read_newest(channel_id: int) -> Message | None:
-    """Return the channel's newest message; None if there is none in its newest buckets.
+def read_newest(channel_ids: Sequence[int]) -> dict[int, Message]:
+    """Return the newest message of each channel, without channels that have none in their newest buckets.
 
-    Unlike a page of one message it doesn't look for a second one, and it gives up after `MAX_NEWEST_REQUESTS`: where
-    another program deleted the messages, the ledger still lists every bucket. Raises `StoreUnavailable`.
+    All channels are read at the same time. Unlike a page of one message this doesn't look for a second one, and it
+    gives up after `MAX_NEWEST_REQUESTS` for a channel: where another program deleted the messages, the ledger still
+    lists every bucket. Raises `StoreUnavailable`.
     """
     note_page_read()
-    search = Search(
-        channel_id,
-        low=MIN_ID,
-        high=MAX_ID,
-        descending=True,
-        need=1,
-        deadline=_deadline(None),
-        max_requests=MAX_NEWEST_REQUESTS,
-    )
-    search.run()
-    messages, hidden, _follows = _cut(search, 1)
-    counters.count(counters.HIDDEN, hidden)
-    return messages[0] if messages else None
+    deadline = _deadline(None)
+    read_ahead(channel_ids)
+    searches = [
+        Search(
+            channel_id,
+            low=MIN_ID,
+            high=MAX_ID,
+            descending=True,
+            need=1,
+            deadline=deadline,
+            max_requests=MAX_NEWEST_REQUESTS,
+        )
+        for channel_id in channel_ids
+    ]
+    for search in searches:
+        search.start()
+    found = {}
+    for search in searches:
+        search.finish()
+        messages, hidden, _follows = _cut(search, 1)
+        counters.count(counters.HIDDEN, hidden)
+        if messages:
+            found[search.channel_id] = messages[0]
+    return found
 
 
 def _counted(page: Page) -> Page:

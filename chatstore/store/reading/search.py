@@ -78,6 +78,7 @@ class Search:
         self._made_progress = False
         self._slices: deque[Slice] = deque()
         self._in_flight: deque[PendingSlice] = deque()
+        self._guessed: PendingSlice | None = None
         self._empty: list[int] = []
         self._unknown_requested = self._unknown_found = 0
         self._max_unknown = 1
@@ -89,16 +90,25 @@ class Search:
 
     def run(self) -> None:
         """Search until enough rows are found, everything was searched, or the deadline passed."""
+        self.start()
+        self.finish()
+
+    def start(self) -> None:
+        """Send the first requests, so that those of several searches are in flight at the same time."""
         start = bucket_of(self._high if self._descending else self._low)
         if self._descending and self._high == MAX_ID:
             start = ledger.NEWEST_BUCKET
         self._window = LedgerWindow(self.channel_id, start=start, descending=self._descending)
-        if not self._window.is_ready:
+        if self._window.is_ready:
+            self._send_wave()
+        else:
             self._send_guess()
-        guessed = self._in_flight.popleft() if self._in_flight else None
-        self._refill()
-        if guessed is not None:
-            self._take_guess(guessed)
+
+    def finish(self) -> None:
+        """Wait for the responses of a search that was started, and search on as `run` does."""
+        if self._guessed is not None:
+            self._refill()
+            self._take_guess(self._guessed)
         while self._missing > 0:
             if not self._in_flight and self._has_requested_enough():
                 break
@@ -135,7 +145,7 @@ class Search:
         """Request the slice that probably comes first, while the ledger is being read."""
         guess = self._guess()
         if guess is not None:
-            self._in_flight.append(self._submit(guess, limit=self._missing, waits_past_deadline=True))
+            self._guessed = self._submit(guess, limit=self._missing, waits_past_deadline=True)
 
     def _guess(self) -> Slice | None:
         seen = ledger.last_known_newest(self.channel_id)

@@ -12,8 +12,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
@@ -37,7 +35,6 @@ from moderation.operations.access.visibility import (
     visible_purges,
 )
 from moderation.operations.holds import block_new_holds, hold_over_purge
-from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.shared_copies import shared_copies
 from moderation.operations.undo.requests import undo_until_without_holds
@@ -144,15 +141,14 @@ def open_request(purge: Purge) -> Erasure | None:
     return _open_requests().filter(purge=purge).select_related("requested_by").first()
 
 
-def requests_for(user: Actor) -> list[tuple[ListedPurge, Erasure]]:
+def open_requests(user: Actor) -> list[Erasure]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     if not user.has_perm(ERASE):
         return []
     waiting = (
         _open_requests().filter(purge__in=visible_purges(user, ERASE)).exclude(requested_by_id=user.pk).order_by("id")
     )
-    found: Sequence[Erasure] = list(waiting.select_related("requested_by", "purge__moderator"))
-    return list(zip(describe_purges(user, [erasure.purge for erasure in found]), found, strict=True))
+    return list(waiting.select_related("requested_by", "purge__moderator"))
 
 
 def _open_requests() -> QuerySet[Erasure]:

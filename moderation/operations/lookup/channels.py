@@ -16,7 +16,7 @@ from chatstore.operations.gateway.timeline import (
     MAX_ACTIVE_CHANNELS,
     last_day_of,
     name_users,
-    newest_message,
+    newest_messages,
     rank_by_activity,
 )
 from chatstore.store.activity import MAX_KEPT, last_active_channels
@@ -27,7 +27,7 @@ MAX_MENTIONED = 200
 """Channels mentioned on one page whose names are shown."""
 
 CHANNELS_WITH_NEWEST = 12
-"""Channels whose newest message is read for the overview: one read each."""
+"""Channels whose newest message is read for the overview: one read each, all at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,11 @@ def channels_by_activity(user: Actor) -> Overview:
     channels = _channels_to_rank(user)
     try:
         ranked = rank_by_activity(channels)
-        newest = {
-            channel.pk: newest_message(channel.pk)
-            for channel, bucket in ranked[:CHANNELS_WITH_NEWEST]
-            if bucket is not None
-        }
+        shown = [channel.pk for channel, bucket in ranked[:CHANNELS_WITH_NEWEST] if bucket is not None]
+        newest = newest_messages(shown)
     except StoreUnavailable as error:
         return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], error=error.text)
-    users = name_users(message for message in newest.values() if message)
+    users = name_users(newest.values())
     described = [_describe(channel, bucket, newest.get(channel.pk), users) for channel, bucket in ranked]
     recent = [entry for entry in described if entry.newest is not None]
     recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -24,7 +24,7 @@ from chatstore.models import Channel, ChatUser, GuildMember
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
-from chatstore.store.ledger import read_ledger
+from chatstore.store.ledger import LedgerRow, read_ledgers
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import VIEW_PURGES, Actor, require, visible_channels, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -105,7 +105,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     posted = [bucket for buckets in visible.values() for bucket in (buckets[0], buckets[-1])]
     busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
     shown = busiest[:CHANNELS_SHOWN]
-    nonempty = {channel_id: _nonempty(channel_id, visible[channel_id]) for channel_id in shown}
+    nonempty = {channel_id: _nonempty(rows, visible[channel_id]) for channel_id, rows in read_ledgers(shown)}
     matched = _matched_by_channel(user_id, shown)
     hidden = {} if scope_for(user, VIEW_PURGES).is_everything else _matched_besides(purges, user_id, visible)
     return Profile(
@@ -156,9 +156,9 @@ def _days_of(bucket: int) -> tuple[dt.date, dt.date]:
     return bucket_days(bucket)[0], last_day_of(bucket)
 
 
-def _nonempty(channel_id: int, buckets: Sequence[int]) -> list[int]:
+def _nonempty(ledger: Iterable[LedgerRow], buckets: Sequence[int]) -> list[int]:
     """Return the buckets that have, or may have, live rows."""
-    empty = {bucket for bucket, live in read_ledger(channel_id) if live.is_empty}
+    empty = {bucket for bucket, live in ledger if live.is_empty}
     return [bucket for bucket in buckets if bucket not in empty]
 
 

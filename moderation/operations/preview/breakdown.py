@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
-from moderation.models import Purge
+from moderation.models import Purge, Undo
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.steps.deleted_ids import count_deleted
 
@@ -58,15 +58,17 @@ def share_by_channel(
     ]
 
 
-def share_by_author(summary: Summary, restored: frozenset[int]) -> list[AuthorShare]:
-    """Return the largest authors of the manifest. restored: those of whom an undo restored all messages."""
-    users = ChatUser.objects.in_bulk([author for author, _ in summary.authors])
+def share_by_author(summary: Summary, users: Mapping[int, ChatUser], restored: frozenset[int]) -> list[AuthorShare]:
+    """Return the largest authors of the manifest. users: those of them that are known.
+
+    restored: those of whom an undo restored all messages.
+    """
     return [AuthorShare(author, users.get(author), count, author in restored) for author, count in summary.authors]
 
 
-def restored_authors(purge: Purge) -> frozenset[int]:
-    """Return the authors of whom an undo restored all messages."""
-    parts = purge.undos.exclude(finished_at=None).values_list("part", flat=True)
+def restored_authors(undos: Iterable[Undo]) -> frozenset[int]:
+    """Return the authors of whom one of a purge's undos restored all messages."""
+    parts = (undo.part for undo in undos if undo.finished_at is not None)
     whole = (part for part in parts if not part["channels"] and not part["messages"])
     return frozenset(int(author) for part in whole for author in part["authors"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Sum
@@ -12,7 +12,7 @@ from django.utils import timezone
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.operations.gateway.timeline import BucketCount, count_buckets
+from chatstore.operations.gateway.timeline import BucketCount, count_buckets, count_buckets_in
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import Summary
@@ -74,8 +74,7 @@ class PurgeMap:
         self._read_manifest(purge, channel_ids)
         self._read_steps(purge, channel_ids)
         self._read_restored(purge)
-        for channel_id in channel_ids:
-            self._read_channel(channel_id)
+        self._read_channels(channel_ids)
 
     def draw(self) -> Strip:
         """Return the strip of all channels together."""
@@ -137,18 +136,19 @@ class PurgeMap:
             restored = purge.periods.filter(undone__gt=0).order_by().values_list("bucket", "undone")
             self._counts[0].restored.update(dict(restored))
 
-    def _read_channel(self, channel_id: int) -> None:
+    def _read_channels(self, channel_ids: Sequence[int]) -> None:
         """Read the buckets without messages of the purge; none if the store is unavailable, which a purge waits for."""
-        counts = self._counts[channel_id]
-        for other in _count_if_possible(channel_id):
-            if other.bucket not in counts.frozen:
-                counts.kept[other.bucket] += other.count or 0
-                if other.count is None:
-                    counts.uncounted.add(other.bucket)
+        for channel_id, buckets in _count_if_possible(channel_ids).items():
+            counts = self._counts[channel_id]
+            for other in buckets:
+                if other.bucket not in counts.frozen:
+                    counts.kept[other.bucket] += other.count or 0
+                    if other.count is None:
+                        counts.uncounted.add(other.bucket)
 
 
-def _count_if_possible(channel_id: int) -> Sequence[BucketCount]:
+def _count_if_possible(channel_ids: Sequence[int]) -> Mapping[int, Sequence[BucketCount]]:
     try:
-        return count_buckets(channel_id)
+        return count_buckets_in(channel_ids)
     except StoreUnavailable:
-        return ()
+        return {}

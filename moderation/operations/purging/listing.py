@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -86,7 +86,7 @@ def list_purges(
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
-    return PurgePage(_with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+    return PurgePage(with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
 
 
 def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None) -> DeletedPage:
@@ -104,7 +104,7 @@ def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None)
     found = list(purges[: PURGES_PER_PAGE + 1])
     shown = found[:PURGES_PER_PAGE]
     older = shown[-1].pk if len(found) > PURGES_PER_PAGE else None
-    return DeletedPage(_with_places(user, _with_undo_until(describe_purges(user, shown))), older)
+    return DeletedPage(_with_places(user, with_undo_until(describe_purges(user, shown))), older)
 
 
 def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurge]:
@@ -123,20 +123,10 @@ def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurg
     return deleted
 
 
-def list_newest(
-    user: Actor, states: Sequence[str], *, limit: int, own: Collection[str] = ()
-) -> dict[str, list[ListedPurge]]:
-    """Return the newest purges of each state that a user may see. They are described together.
-
-    own: states of which only the user's own purges are listed.
-    """
-    found = {}
-    for state in states:
-        purges = _in_state(user, state)
-        found[state] = list((purges.filter(moderator_id=user.pk) if state in own else purges)[:limit])
-    every = {purge.pk: purge for purges in found.values() for purge in purges}
-    listed = {one.purge.pk: one for one in _with_undo_until(describe_purges(user, list(every.values())))}
-    return {state: [listed[purge.pk] for purge in purges] for state, purges in found.items()}
+def newest_purges(user: Actor, state: str, *, limit: int, only_own: bool = False) -> list[Purge]:
+    """Return the newest purges of a state that a user may see. only_own: those that the user has made."""
+    purges = _in_state(user, state)
+    return list((purges.filter(moderator_id=user.pk) if only_own else purges)[:limit])
 
 
 def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
@@ -156,7 +146,7 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
     return purges.filter(state__in=STATE_FILTERS[state][1])
 
 
-def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that have ended and can still be undone."""
     # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
     ended = CAN_BE_UNDONE - {PurgeState.PAUSED}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from django.utils.text import capfirst
 from django.utils.translation import ngettext
@@ -17,6 +18,10 @@ from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.selection.scope import scope_of
 from moderation.presentation.formats import format_number
 from moderation.presentation.wording import summarize_selection
+
+FindChannels = Callable[[Iterable[int]], Mapping[int, Channel]]
+FindUsers = Callable[[Iterable[int]], Mapping[int, ChatUser]]
+"""Functions that return those of some objects that are there, and that a viewer may see, by ID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +46,47 @@ class ListedPurge:
         return text % {"count": format_number(count), "selection": self.summary}
 
 
-def describe_purges(user: Actor | None, purges: Sequence[Purge]) -> list[ListedPurge]:
-    """Return the purges with their summaries, with the names that the user may see; all names without a user."""
+def describe_purges(
+    user: Actor | None,
+    purges: Sequence[Purge],
+    *,
+    find_channels: FindChannels | None = None,
+    find_users: FindUsers | None = None,
+) -> list[ListedPurge]:
+    """Return the purges with their summaries, with the names that the user may see; all names without a user.
+
+    find_channels, find_users: for callers that have read some of them already.
+    """
     selections = [Selection.from_json(purge.selection) for purge in purges]
+    summaries = summarize_selections(user, selections, find_channels=find_channels, find_users=find_users)
     return [
         ListedPurge(purge, selection.only_channel_id, summary)
-        for purge, selection, summary in zip(purges, selections, summarize_selections(user, selections), strict=True)
+        for purge, selection, summary in zip(purges, selections, summaries, strict=True)
     ]
 
 
-def summarize_selections(user: Actor | None, selections: Sequence[Selection]) -> list[str]:
+def describe_lists(user: Actor, lists: Sequence[Sequence[Purge]]) -> list[list[ListedPurge]]:
+    """Return several lists of purges with their summaries, in as many queries as one list."""
+    listed = iter(describe_purges(user, [*chain.from_iterable(lists)]))
+    return [list(islice(listed, len(purges))) for purges in lists]
+
+
+def summarize_selections(
+    user: Actor | None,
+    selections: Sequence[Selection],
+    *,
+    find_channels: FindChannels | None = None,
+    find_users: FindUsers | None = None,
+) -> list[str]:
     """Summarize selections, with the names that the user may see; all names without a user."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
-    known = channels.select_related("guild").in_bulk(
-        {i for selection in selections for i in _channel_ids_of(selection)}
-    )
+    find_channels = find_channels or channels.select_related("guild").in_bulk
+    known = find_channels({i for selection in selections for i in _channel_ids_of(selection)})
     wanted = {s.guild_id for s in selections if s.guild_id is not None}
     shown = Guild.objects.all() if user is None else guilds_for(user, VIEW_CHANNELS)
     guilds = shown.in_bulk(wanted.union(*(s.within.guilds for s in selections if s.within is not None)))
-    authors = ChatUser.objects.in_bulk({author for selection in selections for author in selection.named_authors})
+    find_users = find_users or ChatUser.objects.in_bulk
+    authors = find_users({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
     return [
         summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from django.db import connection
-from django.db.models import F, Sum
 
 from moderation.domain.states import STEP_STATES, StepKind
 from moderation.models import Purge, PurgePeriod, Step
@@ -49,7 +48,7 @@ _FINAL = ", ".join(f"'{state}'" for state in STEP_STATES.final)
 
 # The conditions are those of partial indexes: of 50,000 steps only those are read that are held, failed or deferred.
 _TOTALS = f"""
-SELECT coalesce(sum(deleted), 0), coalesce(sum(already_gone), 0),
+SELECT coalesce(sum(deleted), 0), coalesce(sum(already_gone), 0), coalesce(sum(undone), 0),
     (SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = %(purge)s AND held > 0),
     (SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = %(purge)s AND failed > 0),
     (SELECT coalesce(sum(count), 0) FROM {_STEPS}
@@ -60,8 +59,7 @@ FROM {_PERIODS} WHERE purge_id = %(purge)s
 
 def count_still_deleted(purge: Purge) -> int:
     """Return the number of messages that the purge deleted or found already gone, without restored ones."""
-    sums = purge.periods.aggregate(count=Sum(F("deleted") + F("already_gone") - F("undone"), default=0))
-    return int(sums["count"])
+    return sum_up(purge)[1]
 
 
 def count_copies(totals: PurgeTotals, *, still_deleted: int) -> CopyCounts:
@@ -76,9 +74,15 @@ def count_copies(totals: PurgeTotals, *, still_deleted: int) -> CopyCounts:
 
 
 def totals_of(purge: Purge) -> PurgeTotals:
-    """Return the totals of a purge, in one query."""
+    """Return the totals of a purge."""
+    return sum_up(purge)[0]
+
+
+def sum_up(purge: Purge) -> tuple[PurgeTotals, int]:
+    """Return the totals of a purge and what `count_still_deleted` returns, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_TOTALS, {"purge": purge.pk})
-        deleted, already_gone, held, failed, later = map(int, cursor.fetchone() or ())
+        deleted, already_gone, undone, held, failed, later = map(int, cursor.fetchone() or ())
     left = purge.manifest - (deleted + already_gone + held + failed)
-    return PurgeTotals(purge.manifest, deleted, already_gone, held, failed, left, later)
+    totals = PurgeTotals(purge.manifest, deleted, already_gone, held, failed, left, later)
+    return totals, deleted + already_gone - undone

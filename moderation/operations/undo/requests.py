@@ -27,7 +27,7 @@ from moderation.domain.states import (
     PurgeState,
     UndoStepState,
 )
-from moderation.models import Purge, Step, Undo, UndoStep
+from moderation.models import Hold, Purge, Step, Undo, UndoStep
 from moderation.operations.access.audit import record_action, record_purged, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
@@ -115,12 +115,12 @@ class UndoTotals:
 class UndoPeriod:
     """Time until which a purge can be undone; None if it has no copies.
 
-    without_holds: the same for messages that no hold covers. is_held: a hold in force covers some messages.
+    without_holds: the same for messages that no hold covers. hold: the newest one in force that covers some messages.
     """
 
     until: dt.datetime | None
     without_holds: dt.datetime | None
-    is_held: bool = False
+    hold: Hold | None = None
 
 
 def undo_period_of(purge: Purge) -> UndoPeriod:
@@ -134,7 +134,7 @@ def undo_period_of(purge: Purge) -> UndoPeriod:
     since = without - _undo_period()
     holds = holds_covering(purge, since=since)
     held = time_in_force(holds, since=since)
-    return UndoPeriod(without + held, without, any(hold.lifted_at is None for hold in holds))
+    return UndoPeriod(without + held, without, next((hold for hold in holds if hold.lifted_at is None), None))
 
 
 def undo_until(purge: Purge) -> dt.datetime | None:

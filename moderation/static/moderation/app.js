@@ -17,22 +17,13 @@ function showToast(text) {
   toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
 }
 
-async function copyLink(link) {
-  try {
-    await navigator.clipboard.writeText(link.href);
-    showToast(toast?.dataset.copied);
-  } catch {
-    // Without a secure context there is no clipboard; the address bar then has the link.
-    window.location.href = link.href;
-  }
-}
-
-async function copyText(text, message) {
+// Without a secure context there is no clipboard: then the text is shown, or a link opened, whose text the address bar has.
+async function copyText(text, message, { otherwise = () => showToast(text) } = {}) {
   try {
     await navigator.clipboard.writeText(text);
     showToast(message);
   } catch {
-    showToast(text); // Without a secure context there is no clipboard.
+    otherwise();
   }
 }
 
@@ -43,7 +34,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-copy]");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
-    copyLink(link);
+    copyText(link.href, toast?.dataset.copied, { otherwise: () => window.location.assign(link.href) });
   }
   const filler = event.target.closest("button[data-fill]");
   if (filler) fillReason(filler);

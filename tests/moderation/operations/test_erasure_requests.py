@@ -20,9 +20,9 @@ from moderation.operations.erasure.execution import begin_erasure, erase_purge
 from moderation.operations.erasure.requests import (
     approve_erasure,
     open_request,
+    open_requests,
     reject_erasure,
     request_erasure,
-    requests_for,
 )
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.purging.controls import available_controls
@@ -78,7 +78,7 @@ def test_the_request_of_a_person_who_may_not_erase_any_more_cannot_be_approved(
 def test_requesting_approving_and_refusing_need_the_permission(lena: User, purge: Purge, who: str | None) -> None:
     other = make_user("other", group=who)
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
-    assert requests_for(other) == []
+    assert open_requests(other) == []
     for action in (approve_erasure, reject_erasure):
         with pytest.raises(Forbidden):
             action(purge.pk, request.pk, moderator=other)
@@ -97,8 +97,8 @@ def test_a_request_is_shown_only_to_those_who_may_decide_it(lena: User, ada: Use
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     with pytest.raises(BadInput, match="already been requested"):
         request_erasure(purge.pk, moderator=ada, reason="request 72")
-    assert [listed.purge.pk for listed, erasure in requests_for(ada) if erasure == request] == [purge.pk]
-    assert request not in [erasure for _, erasure in requests_for(lena)]
+    assert [one.purge.pk for one in open_requests(ada) if one == request] == [purge.pk]
+    assert request not in open_requests(lena)
 
 
 def test_a_refused_erasure_can_be_requested_again(lena: User, ada: User, purge: Purge) -> None:
