@@ -7,14 +7,17 @@ thousands of values.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 
 from django.utils.safestring import SafeString
 
+_find_special = re.compile("[&<>\"']").search
+
 
 def fill(pattern: str, *values: object) -> SafeString:
     """Put values into a pattern. Each is escaped, unless it is HTML already: the result of this function."""
-    return SafeString(pattern.format(*[_escape(value) for value in values]))
+    return SafeString(pattern.format(*map(_escape, values)))
 
 
 def fill_named(pattern: str, **values: object) -> SafeString:
@@ -24,12 +27,12 @@ def fill_named(pattern: str, **values: object) -> SafeString:
 
 def fill_each(pattern: str, rows: Iterable[Iterable[object]], separator: str = "\n") -> SafeString:
     """Put the values of each row into the pattern, and join the results."""
-    return SafeString(separator.join([pattern.format(*[_escape(value) for value in row]) for row in rows]))
+    return SafeString(separator.join([pattern.format(*map(_escape, row)) for row in rows]))
 
 
 def join(parts: Iterable[object], separator: str = "") -> SafeString:
     """Join values, each escaped unless it is HTML already."""
-    return SafeString(separator.join([_escape(part) for part in parts]))
+    return SafeString(separator.join(map(_escape, parts)))
 
 
 def _escape(value: object) -> str:
@@ -37,4 +40,6 @@ def _escape(value: object) -> str:
         return value
     if type(value) in (int, float):
         return str(value)
-    return html.escape(value if isinstance(value, str) else str(value))
+    text = value if isinstance(value, str) else str(value)
+    # Most have nothing to escape.
+    return html.escape(text) if _find_special(text) else text

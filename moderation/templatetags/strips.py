@@ -98,18 +98,13 @@ def time_bars(bars: Sequence[TimeBar], height: int) -> SafeString:
 def time_rows(times: Times) -> SafeString:
     """Render the same numbers as rows of a table."""
     has_several = len(times.rows) > 1
+    named = [
+        (fill("<td><bdi>{}</bdi></td>\n", visible(row.channel.full_name)) if has_several else "", row.bars)
+        for row in times.rows
+    ]
     return fill_each(
         '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n</tr>',
-        (
-            (
-                fill("<td><bdi>{}</bdi></td>\n", visible(row.channel.full_name)) if has_several else "",
-                bar.url,
-                bar.time,
-                formats.format_number(bar.count),
-            )
-            for row in times.rows
-            for bar in row.bars
-        ),
+        ((name, bar.url, bar.time, formats.format_number(bar.count)) for name, bars in named for bar in bars),
     )
 
 

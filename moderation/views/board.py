@@ -26,7 +26,7 @@ def describe_board(user: Actor) -> dict[str, Any]:
         "health": health,
         "clocks": _order_clocks(health),
         "worst": health.worst.by_tombstones[:PARTITIONS_SHOWN] if health.worst else [],
-        "jobs": _jobs_soon(describe_jobs(user, last=1), health.now),
+        "jobs": _jobs_soon(describe_jobs(user, last=1, now=health.now), health.now),
     }
 
 

@@ -17,7 +17,7 @@ from moderation.operations.erasure.requests import (
     ERASE,
     describe_blocking_hold,
     erasure_blocked_reason,
-    open_request,
+    is_open,
 )
 from moderation.operations.preview.evidence import may_export_evidence
 from moderation.operations.steps.totals import CopyCounts
@@ -84,7 +84,7 @@ def describe_erasing(
     has_right = may_over_visible(user, ERASE, purge)
     last = requests.first()
     # There is no other request while one is open.
-    request = open_request(purge) if last is not None and last.decision == ErasureDecision.NONE else None
+    request = last if last is not None and is_open(last) else None
     hold = blocking_hold() if has_right else None
     return ErasureView(
         may_request=has_right and request is None,

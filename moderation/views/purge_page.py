@@ -295,7 +295,8 @@ class FailuresView:
 
 def describe_failures(purge: Purge, facts: PurgeFacts) -> FailuresView:
     """Return the failures in the channels that the user may see."""
-    if purge.confirmed_at is None or not (facts.totals.failed or facts.undos):
+    may_have_failed = (undo.failed or undo.finished_at is None for undo in facts.undos)
+    if purge.confirmed_at is None or not (facts.totals.failed or any(may_have_failed)):
         return FailuresView((), 0)
     found = failures_of(purge)
     channels, is_single = facts.find_channels(one.channel_id for one in found.shown), facts.channel_count == 1

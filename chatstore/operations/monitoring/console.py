@@ -127,10 +127,10 @@ class RunPage:
     older: int | None
 
 
-def describe_jobs(user: Actor, *, last: int = LAST_RUNS) -> list[JobView]:
-    """Return the jobs with a schedule. last: past runs of each. Raises `Forbidden`."""
+def describe_jobs(user: Actor, *, last: int = LAST_RUNS, now: dt.datetime | None = None) -> list[JobView]:
+    """Return the jobs with a schedule. last: past runs of each. now: Postgres's, if known. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    now = postgres_now()
+    now = now or postgres_now()
     open_by_job = _by_job(_describe(_runs().open().filter(subject="").order_by("due_at", "id"), now))
     timetables = list_timetables()
     past_by_job = _last_runs([times.job for times in timetables], now, last=last)

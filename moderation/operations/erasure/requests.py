@@ -141,6 +141,11 @@ def open_request(purge: Purge) -> Erasure | None:
     return _open_requests().filter(purge=purge).select_related("requested_by").first()
 
 
+def is_open(request: Erasure) -> bool:
+    """Return whether a request, as it was read, is the one that is waiting for approval."""
+    return request.decision == ErasureDecision.NONE and _open_requests().filter(pk=request.pk).exists()
+
+
 def open_requests(user: Actor) -> list[Erasure]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     if not user.has_perm(ERASE):

@@ -155,7 +155,7 @@ def open_approval(purge: Purge) -> PurgeApproval | None:
 def last_decided(purge: Purge) -> PurgeApproval | None:
     """Return the last request of a purge that another person approved or rejected."""
     decided = purge.approvals.filter(decision__in=(ApprovalDecision.APPROVED, ApprovalDecision.REJECTED))
-    return decided.select_related("requested_by", "decided_by").first()
+    return decided.select_related("decided_by").first()
 
 
 def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:

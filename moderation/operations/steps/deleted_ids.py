@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 
 from django.db.models import BigIntegerField, BinaryField, Count, F, Func, QuerySet, Sum, Window
@@ -48,16 +48,9 @@ def deleted_by_step(step: Step) -> set[int]:
     return _unpack_deleted(step.ids, step.failed_ids, step.undone_ids)
 
 
-def count_deleted(steps: QuerySet[Step]) -> Counter[int]:
-    """Return the number of such ids in counted deleting steps, by channel.
-
-    Reads the counts at the head of the packed ids: a purge of 50,000 channels has as many steps.
-    """
-    rows = steps.order_by().values_list("channel_id", "deleted", "already_gone", _UNDONE_HEAD)
-    deleted_counts: Counter[int] = Counter()
-    for channel_id, deleted, gone, undone in rows.iterator():
-        deleted_counts[channel_id] += deleted + gone - count_packed(undone)
-    return deleted_counts
+def count_deleted(steps: QuerySet[Step]) -> dict[int, int]:
+    """Return the number of such ids in counted deleting steps, by channel, as added up by Postgres."""
+    return dict(steps.order_by().values_list("channel_id").annotate(left=Sum(_LEFT)))
 
 
 def sum_deleted(steps: QuerySet[Step]) -> int:
