@@ -7,7 +7,7 @@ Date formats are translatable strings, in the syntax of Django's `date` filter.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -239,9 +239,18 @@ def format_datetime(time: dt.datetime) -> str:
 
 def format_span(start: dt.datetime, end: dt.datetime) -> str:
     """Return a span of times in the viewer's time zone: "11 Mar 2024, 14:00 to 15:00"."""
-    first, last = timezone.localtime(start), timezone.localtime(end)
-    until = _CLOCK(last) if first.date() == last.date() else _DATETIME(last)
-    return _("%(start)s to %(end)s") % {"start": _DATETIME(first), "end": until}
+    return format_spans((start, end), (0,))[0]
+
+
+def format_spans(edges: Sequence[dt.datetime], numbers: Iterable[int]) -> dict[int, str]:
+    """Return the spans between neighbouring times, as `format_span` does. numbers: of those that are needed."""
+    zone, pattern = timezone.get_current_timezone(), _("%(start)s to %(end)s")
+    spans = {}
+    for number in numbers:
+        first, last = (edge.astimezone(zone) for edge in edges[number : number + 2])
+        until = _CLOCK(last) if first.date() == last.date() else _DATETIME(last)
+        spans[number] = pattern % {"start": _DATETIME(first), "end": until}
+    return spans
 
 
 def format_deadline(time: dt.datetime) -> str:

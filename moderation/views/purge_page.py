@@ -190,7 +190,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             deleted=facts.deleted,
             by_channel=context["undo"].may_undo,
         )
-        context["times"] = describe_times(purge, facts.manifest, facts.channels, query)
+        context["times"] = describe_times(purge, facts.manifest, facts.channels, query, entries=facts.map.entries)
     context["approval"] = approval = describe_approval(user, purge, facts.request)
     context["may_confirm"] = approval.may_confirm
     return context

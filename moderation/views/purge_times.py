@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
@@ -15,7 +16,7 @@ from chatstore.models import Channel
 from moderation.domain.states import PurgeState
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
-from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.manifest_summary import BucketEntry, Summary
 from moderation.operations.preview.time_strips import MAX_ROWS, TimeRow, count_over_time
 from moderation.presentation.formats import (
     format_axis_day,
@@ -23,6 +24,7 @@ from moderation.presentation.formats import (
     format_month,
     format_short_day,
     format_span,
+    format_spans,
 )
 from moderation.presentation.wording import count_messages
 
@@ -107,11 +109,17 @@ class Times:
 
 
 def describe_times(
-    purge: Purge, manifest: Summary, channels: Sequence[Channel], query: Mapping[str, str]
+    purge: Purge,
+    manifest: Summary,
+    channels: Sequence[Channel],
+    query: Mapping[str, str],
+    *,
+    entries: Sequence[BucketEntry] | None = None,
 ) -> Times | None:
     """Return the strips of the largest channels that the viewer may see; None if there is nothing to show.
 
-    query: `zoom` and `at`, a time in the window, as Unix seconds. Raises `BadInput`.
+    query: `zoom` and `at`, a time in the window, as Unix seconds. entries: of the manifest in these channels, if they
+    are read already. Raises `BadInput`.
     """
     if manifest.first_at is None or manifest.last_at is None or not channels:
         return None
@@ -120,7 +128,7 @@ def describe_times(
     zoom, at = _read_query(query, manifest.last_at)
     at = min(max(at, manifest.first_at), manifest.last_at)
     window = everything if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
-    found = count_over_time(purge, window, [channel.pk for channel in shown])
+    found = count_over_time(purge, window, [channel.pk for channel in shown], entries=entries)
     most = max((max(row.counts, default=0) for row in found.rows), default=0)
     into, names = closer(zoom, window), _name_slots(found.rows, found.edges)
     rows = [
@@ -163,7 +171,7 @@ def _url(zoom: Zoom, at: dt.datetime) -> str:
 def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[int, str]:
     """Return the times of all slots that have messages."""
     slots = {slot for row in rows for slot, count in enumerate(row.counts) if count}
-    return {slot: format_span(edges[slot], edges[slot + 1]) for slot in slots}
+    return format_spans(edges, slots)
 
 
 def _draw(
@@ -171,6 +179,8 @@ def _draw(
 ) -> list[TimeBar]:
     length = (edges[-1] - edges[0]).total_seconds()
     bars = []
+    # Many slots have as many messages as others.
+    count_in_words = cache(count_messages)
     for slot, count in enumerate(row.counts):
         if not count:
             continue
@@ -180,7 +190,7 @@ def _draw(
             TimeBar(
                 time=names[slot],
                 count=count,
-                title=f"{names[slot]}: {count_messages(count)}",
+                title=f"{names[slot]}: {count_in_words(count)}",
                 url=_url(zoom, start),
                 x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
                 width=round((end - start).total_seconds() / length * _WIDTH, 3),

@@ -20,7 +20,7 @@ import django
 REQUESTS = 10
 WARM_UP = 3
 
-LIMITS = {"home": 40, "timeline": 40, "purge-": 40, "poll-unchanged": 5}
+LIMITS = {"home": 40, "timeline": 40, "purge-": 40, "preview-": 40, "approval": 40, "poll-unchanged": 5}
 """Milliseconds by the beginning of a page's name; `OTHER_LIMIT` for all others."""
 
 OTHER_LIMIT = 60

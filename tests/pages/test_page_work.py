@@ -197,6 +197,8 @@ def test_a_purge_reads_its_undos_and_its_authors_once(
     work = work_of(sign_in(mona), f"/purges/{purge.pk}/")
     for table in ("moderation_undo", "chatstore_chatuser", "chatstore_channel", "moderation_erasure"):
         assert work.count_from(table) == 1, (table, work)
+    # The buckets of the channels, the plan of the first ones, and the holds that cover some.
+    assert work.count_from("moderation_manifestbucket") == 3, work
 
 
 def test_a_purge_of_which_nothing_failed_looks_for_no_failures(

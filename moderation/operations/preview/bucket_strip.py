@@ -15,7 +15,7 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.gateway.timeline import BucketCount, count_buckets, count_buckets_in
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Purge
-from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.manifest_summary import BucketEntry, Summary, entries_in
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
 MAX_FULL_CHANNELS = 12
@@ -59,7 +59,11 @@ class PurgeMap:
     that the picture is stable while the purge runs. Restored and held messages are not highlighted. With more than
     `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together, from
     sums.
+
+    entries: the buckets of the manifest in the channels; None if there are so many.
     """
+
+    entries: Sequence[BucketEntry] | None = None
 
     def __init__(self, purge: Purge, summary: Summary, channel_ids: Sequence[int]) -> None:
         """Read the numbers. channel_ids: those that the viewer may see; of very many channels some of them.
@@ -110,8 +114,8 @@ class PurgeMap:
             counts.restored[bucket] += undone
 
     def _read_manifest(self, purge: Purge, channel_ids: Sequence[int]) -> None:
-        entries = purge.manifest_buckets.filter(channel_id__in=channel_ids).order_by()
-        for channel_id, bucket, survivors, count in entries.values_list("channel_id", "bucket", "survivors", "count"):
+        self.entries = entries_in(purge, channel_ids)
+        for channel_id, bucket, count, survivors, _first_id, _last_id in self.entries:
             counts = self._counts[channel_id]
             counts.kept[bucket] += survivors or 0
             counts.highlighted[bucket] += count

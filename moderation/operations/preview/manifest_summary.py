@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -38,6 +38,17 @@ NO_PLACES: dict[str, Any] = {"channel_count": 0, "channels": [], "periods": [], 
 
 BUCKETS_AT_ONCE = 20_000
 """Buckets whose authors are added up by one statement: each may have hundreds."""
+
+
+class BucketEntry(NamedTuple):
+    """A bucket of a manifest. survivors: messages that are kept; None: not counted. first_id, last_id: of its ids."""
+
+    channel_id: int
+    bucket: int
+    matched: int
+    survivors: int | None
+    first_id: int | None
+    last_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,17 @@ def _select_json(sql: str, purge_id: int) -> dict[str, Any]:
         (data,) = cursor.fetchone() or ("{}",)
         found: dict[str, Any] = json.loads(data)
         return found
+
+
+def entries_in(
+    purge: Purge, channel_ids: Sequence[int], *, buckets: tuple[int, int] | None = None
+) -> list[BucketEntry]:
+    """Return the buckets of a manifest in some channels. buckets: the first and the last one, inclusive."""
+    entries = purge.manifest_buckets.filter(channel_id__in=channel_ids).order_by()
+    if buckets is not None:
+        entries = entries.filter(bucket__range=buckets)
+    columns = ("channel_id", "bucket", "count", "survivors", "first_id", "last_id")
+    return [BucketEntry(*row) for row in entries.values_list(*columns)]
 
 
 def summary_of(purge: Purge) -> Summary:

@@ -18,6 +18,7 @@ from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING
 from moderation.domain.zoom import Window, count_in_slots, spread_evenly
 from moderation.models import Purge
+from moderation.operations.preview.manifest_summary import BucketEntry, entries_in
 
 MAX_ROWS = 8
 """Channels that have a row each."""
@@ -46,19 +47,22 @@ class TimeRows:
     is_exact: bool
 
 
-def count_over_time(purge: Purge, window: Window, channel_ids: Sequence[int]) -> TimeRows:
-    """Count the messages that the purge includes in some channels, in each slot of a window."""
+def count_over_time(
+    purge: Purge, window: Window, channel_ids: Sequence[int], *, entries: Sequence[BucketEntry] | None = None
+) -> TimeRows:
+    """Count the messages that the purge includes in some channels, in each slot of a window.
+
+    entries: of the manifest in these channels, and maybe in others, if they are read already.
+    """
     times = window.edges
     edges = [first_id_at(unix_ms(time)) for time in times]
     counts = {channel_id: [0] * (len(edges) - 1) for channel_id in channel_ids}
     spans: dict[BucketKey, tuple[int, int, int]] = {}
-    entries = purge.manifest_buckets.filter(
-        channel_id__in=channel_ids, bucket__range=(bucket_of(edges[0]), bucket_of(edges[-1])), count__gt=0
-    ).order_by()
-    for channel_id, bucket, count, first, last in entries.values_list(
-        "channel_id", "bucket", "count", "first_id", "last_id"
-    ):
-        if first is not None and last is not None and last >= edges[0] and first < edges[-1]:
+    if entries is None:
+        entries = entries_in(purge, channel_ids, buckets=(bucket_of(edges[0]), bucket_of(edges[-1])))
+    for channel_id, bucket, count, _survivors, first, last in entries:
+        is_wanted = count > 0 and channel_id in counts
+        if is_wanted and first is not None and last is not None and last >= edges[0] and first < edges[-1]:
             spans[channel_id, bucket] = count, first, last
     ids = _read_ids(purge, _choose(spans, edges))
     is_exact = True

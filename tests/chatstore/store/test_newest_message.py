@@ -46,9 +46,8 @@ def test_channels_are_read_together_after_their_ledgers(channel_id: int) -> None
     with record_statements() as sent:
         found = read_newest(channels)
     assert {channel: message.message_id for channel, message in found.items()} == newest
-    # One statement reads the ledgers of ten channels.
-    assert [cql for cql in sent if "FROM bucket_ledger" in cql] == sent[:2]
-    assert len(sent) <= 2 + len(newest) + FEW
+    assert [cql for cql in sent if "FROM bucket_ledger" in cql] == sent[:1]
+    assert len(sent) <= 1 + len(newest) + FEW
 
 
 def test_messages_of_several_channels_are_read_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
