@@ -9,6 +9,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import quote
 
 _SHORT_NAMES = {
@@ -63,6 +64,9 @@ _SPELT = re.compile(
 
 _VIRAMA = 9
 """Combining class after which a joiner or a non-joiner changes a letter (RFC 5892, appendix A)."""
+MAX_NAME, MAX_REMEMBERED = 100, 4096
+"""Characters of a text, and number of texts, whose result is remembered: pages repeat names, in most languages not in
+ASCII, and look at each of their characters."""
 _NEVER_JOINED = frozenset("آأؤإاةدذرزوٱڈڑژءے")
 """Arabic letters that never join the next one: a non-joiner after them has no effect."""
 
@@ -90,12 +94,19 @@ def show_hidden(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and "[" not in text and text[:1] != " ":
         return text
+    return _remember_shown(text) if len(text) <= MAX_NAME else _show_hidden(text)
+
+
+def _show_hidden(text: str) -> str:
     if text and text.isspace():
         return _spell(text)
     kept = {at for found in _VISIBLE_USES.finditer(text) for at in range(found.start(), found.end())}
     runs = itertools.groupby(range(len(text)), key=lambda at: at not in kept and _must_be_spelt(text, at))
     texts = ((hidden, "".join(text[at] for at in run)) for hidden, run in runs)
     return "".join(_spell(run) if hidden else _SPELT.sub("[U+005B]", run) for hidden, run in texts)
+
+
+_remember_shown = lru_cache(maxsize=MAX_REMEMBERED)(_show_hidden)
 
 
 def show_on_one_line(text: str) -> str:
