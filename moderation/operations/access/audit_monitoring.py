@@ -29,7 +29,7 @@ UNLINKED_AFTER = dt.timedelta(minutes=10)
 
 
 def check_audit_log(now: dt.datetime) -> None:
-    """Check that entries are linked within minutes, and that this process's role may not change them."""
+    """Check that entries are linked within minutes, and that Postgres refuses to change them."""
     tail = unlinked_tail()
     is_old = tail.oldest is not None and now - tail.oldest > UNLINKED_AFTER
     summary = ngettext_lazy(
@@ -39,12 +39,14 @@ def check_audit_log(now: dt.datetime) -> None:
         time=Duration((now - tail.oldest).total_seconds() if tail.oldest else 0),
     )
     sync_findings(UNLINKED_ENTRIES, {"audit": Problem(Severity.WARNING, summary)} if is_old else {})
-    sync_findings(
-        CHANGEABLE_AUDIT_LOG,
-        {"audit": Problem(Severity.WARNING, _("The application's role in Postgres may change the audit log."))}
-        if may_change_audit_log()
-        else {},
-    )
+    problems: dict[str, Problem] = {}
+    if may_change_audit_log():
+        problems["audit"] = Problem(Severity.WARNING, _("The application's role in Postgres may change the audit log."))
+    if not has_triggers():
+        problems["triggers"] = Problem(
+            Severity.CRITICAL, _("Triggers that protect the audit log are missing or disabled in Postgres.")
+        )
+    sync_findings(CHANGEABLE_AUDIT_LOG, problems)
 
 
 def may_change_audit_log() -> bool:
@@ -52,13 +54,29 @@ def may_change_audit_log() -> bool:
     with connection.cursor() as cursor:
         for model in (AuditEntry, AuditLink):
             cursor.execute(
-                "SELECT has_table_privilege(%s, 'UPDATE') OR has_table_privilege(%s, 'DELETE') "
+                "SELECT has_any_column_privilege(%s, 'UPDATE') OR has_table_privilege(%s, 'DELETE') "
                 "OR has_table_privilege(%s, 'TRUNCATE')",
                 [model._meta.db_table] * 3,
             )
             if cursor.fetchone() == (True,):
                 return True
     return False
+
+
+def has_triggers() -> bool:
+    """Return whether the triggers that refuse changes, and the one that queues entries for the chain, are enabled."""
+    wanted = {
+        (AuditEntry._meta.db_table, "audit_is_append_only"),
+        (AuditEntry._meta.db_table, "audit_queue"),
+        (AuditLink._meta.db_table, "audit_is_append_only"),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+            "WHERE tgrelid = ANY(ARRAY[to_regclass(%s), to_regclass(%s)]::oid[]) AND tgenabled IN ('O', 'A')",
+            [AuditEntry._meta.db_table, AuditLink._meta.db_table],
+        )
+        return wanted <= set(cursor.fetchall())
 
 
 def store_anchor(claim: Claim) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from django.db import ProgrammingError, connection, transaction
 from chatstore.models.users import User
 from moderation.models import AuditEntry, UnlinkedEntry
 from moderation.operations.access.audit import record_action
+from moderation.operations.access.audit_monitoring import has_triggers, may_change_audit_log
 from tests.table_owner import as_table_owner
 
 CHANGES = (
@@ -68,6 +69,23 @@ def test_the_owner_can_delete_but_not_change_entries_for_the_retention(entry: Au
     UnlinkedEntry.objects.filter(entry_id=entry.pk).delete()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE moderation_auditentry DISABLE TRIGGER audit_is_append_only",
+        "ALTER TABLE moderation_auditentry DISABLE TRIGGER audit_queue",
+        "DROP TRIGGER audit_is_append_only ON moderation_auditlink",
+    ],
+)
+def test_a_trigger_that_is_disabled_or_missing_is_noticed(change: str) -> None:
+    assert has_triggers()
+    with as_table_owner(), transaction.atomic():
+        run(change)
+        assert not has_triggers()
+        transaction.set_rollback(True)
+    assert has_triggers()
+
+
 @pytest.fixture
 def granted() -> Iterator[None]:
     """Rights on all tables, granted again, as an administrator may."""
@@ -77,6 +95,20 @@ def granted() -> Iterator[None]:
     yield
     with as_table_owner():
         run("SELECT protect_audit_log()")
+
+
+def test_a_right_on_a_column_is_noticed_and_taken_back(entry: AuditEntry) -> None:
+    role = connection.settings_dict["USER"]
+    with as_table_owner():
+        run(f'GRANT UPDATE (details) ON moderation_auditentry TO "{role}"')
+    try:
+        assert may_change_audit_log()
+    finally:
+        with as_table_owner():
+            run("SELECT protect_audit_log()")
+    with pytest.raises(ProgrammingError, match="permission denied for table"):
+        run("UPDATE moderation_auditentry SET details = '{}' WHERE id = %s", entry.pk)
+    assert not may_change_audit_log()
 
 
 def test_rights_that_were_granted_again_are_taken_back(granted: None, entry: AuditEntry) -> None:
