@@ -27,6 +27,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from chatstore.admin_lists import PrivateHistory
 from chatstore.admin_log import RecordedAdmin
 from chatstore.confirmation import require_confirmation
 from chatstore.models.users import User
@@ -56,7 +57,7 @@ _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
 
 @admin.register(User)
-class UserAdmin(RecordedAdmin, StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
+class UserAdmin(RecordedAdmin, PrivateHistory, StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
     """Staff accounts. They are deactivated, never deleted: purges and the audit log name them."""
 
     form = UserChangeForm

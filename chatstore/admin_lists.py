@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
@@ -82,7 +83,17 @@ class SnowflakeChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
             return None
 
 
-class KeysetAdmin(ModelAdmin):  # type: ignore[misc]
+class PrivateHistory:
+    """Mixin of a `ModelAdmin`, before it: who may not view a history does not learn whether there is one."""
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the history. Django's own looks for the object first. Raises `PermissionDenied`."""
+        if not self.has_view_or_change_permission(request):  # type: ignore[attr-defined]
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)  # type: ignore[misc]
+
+
+class KeysetAdmin(PrivateHistory, ModelAdmin):  # type: ignore[misc]
     """Admin of a large table. Its list cannot be sorted by columns."""
 
     sortable_by = ()

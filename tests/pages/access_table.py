@@ -63,7 +63,7 @@ admin/moderation/purge/<path:object_id>/ GET admin/moderation/purge/{purge}/ 302
 admin/moderation/raidsettings/ GET admin/moderation/raidsettings/ 302 403 403 403 200 403 403 200
 admin/moderation/raidsettings/add/ GET admin/moderation/raidsettings/add/ 302 403 403 403 200 403 403 200
 admin/moderation/raidsettings/add/ POST admin/moderation/raidsettings/add/ 302 403 403 403 200 403 403 200
-admin/moderation/raidsettings/<path:object_id>/history/ GET admin/moderation/raidsettings/{guild}/history/ 302 302 302 302 302 302 302 302
+admin/moderation/raidsettings/<path:object_id>/history/ GET admin/moderation/raidsettings/{guild}/history/ 302 403 403 403 302 403 403 302
 admin/moderation/raidsettings/<path:object_id>/delete/ GET admin/moderation/raidsettings/{guild}/delete/ 302 403 403 403 403 403 403 403
 admin/moderation/raidsettings/<path:object_id>/change/ GET admin/moderation/raidsettings/{guild}/change/ 302 403 403 403 302 403 403 302
 admin/moderation/raidsettings/<path:object_id>/ GET admin/moderation/raidsettings/{guild}/ 302 302 302 302 302 302 302 302
@@ -80,8 +80,11 @@ admin/^(?P<app_label>auth|chatstore|moderation)/$ GET admin/chatstore/ 302 404 4
 admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404 404 404 404
 - GET - 302 200 200 200 200 200 200 200
 sign-in/ GET sign-in/ 200 302 302 302 302 302 302 302
+sign-in/ POST sign-in/ 200 302 302 302 302 302 302 302
 sign-in/code/ GET sign-in/code/ 302 302 302 302 302 302 302 302
+sign-in/code/ POST sign-in/code/ 302 302 302 302 302 302 302 302
 sign-in/set-up/ GET sign-in/set-up/ 302 302 302 302 302 302 302 302
+sign-in/set-up/ POST sign-in/set-up/ 302 302 302 302 302 302 302 302
 sign-in/sso/ GET sign-in/sso/ 404 404 404 404 404 404 404 404
 sign-in/sso/callback/ GET sign-in/sso/callback/ 404 404 404 404 404 404 404 404
 sign-out/ GET sign-out/ 405 405 405 405 405 405 405 405
@@ -175,6 +178,7 @@ roles/limits/ POST roles/limits/ 302 403 403 403 403 403 403 400
 roles/invite/ POST roles/invite/ 302 403 403 403 403 403 403 400
 roles/<int:grant_id>/take/ POST roles/0/take/ 302 403 403 403 403 403 403 404
 invitation/ GET invitation/?token={invitation} 200 200 200 200 200 200 200 200
+invitation/ POST invitation/?token={invitation} 400 400 400 400 400 400 400 400
 holds/ GET holds/ 302 403 200 200 200 200 403 200
 holds/ POST holds/ 302 403 400 400 400 403 403 400
 holds/<snowflake:hold_id>/lift/ POST holds/1/lift/ 302 403 403 403 404 403 403 404

@@ -15,14 +15,18 @@ from chatstore.domain.roles import Grant, Role
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding, Guild, ReportCase, RoleGrant
 from chatstore.models.users import User
-from moderation.models import AuditEntry, Purge, StaffSession
+from moderation.models import AuditEntry, Purge, PurgeLimits, StaffSession
 from moderation.operations.access.invitations import invite
 from moderation.operations.access.sessions import list_sessions
+from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.notes import add_note
 from moderation.operations.purging.approvals import approve_purge, reject_approval
 from moderation.operations.raids.detection import RAID
+from moderation.operations.selection.parsing import Description, Terms
+from moderation.operations.selection.saved_filters import save_filter
 from tests.chatstore.reports import report
 from tests.conftest import give, make_user
-from tests.moderation.channels import now_ms, old_ids, recent_ids, run_to_end, write
+from tests.moderation.channels import VICTOR, now_ms, old_ids, recent_ids, run_to_end, write
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 
 
@@ -52,7 +56,8 @@ class Planted:
 def plant_objects(archives: Path) -> Planted:
     """Make a guild with an open request for approval, a rejected and an approved one, a raid, and a report.
 
-    Beside it: an invitation, a session, and an archive of the audit log. archives: folder for the latter.
+    Beside it: a hold, a note, a filter, limits, an invitation, a session, and an archive of the audit log. archives:
+    folder for the latter.
     """
     word = f"w{secrets.token_hex(6)}"
     channel = make_guild_channel(f"{word} guild")
@@ -68,6 +73,10 @@ def plant_objects(archives: Path) -> Planted:
     invited, token = invite(
         f"nora-{secrets.token_hex(4)}", [Grant(Role.AUDITOR)], actor=make_user("ada", group="admins")
     )
+    hold = place_hold(HoldRequest(channel=str(channel.pk)), reason=f"{word} hold", actor=lena)
+    note = add_note(VICTOR, text=f"{word} note", link=f"/channels/{channel.pk}/{old_ids(20)[-1]}/", actor=mona)
+    description = Description(all=Terms(words=f"{word} words"))
+    saved = save_filter(description, moderator=mona, name=f"{word} filter", is_shared=True)
     browser = Client()
     browser.force_login(mona)
     session_key = browser.session.session_key or ""
@@ -81,6 +90,12 @@ def plant_objects(archives: Path) -> Planted:
         "raided": channel.pk,
         "finding_id": raided.pk,
         "reported": case.pk,
+        "hold_id": hold.pk,
+        "note_id": note.pk,
+        "filter_id": saved.pk,
+        "limits_id": PurgeLimits.objects.get(guild=channel.guild).pk,
+        "member": lena.pk,
+        "given": RoleGrant.objects.get(account=lena).pk,
         "about_approval": AuditEntry.objects.filter(purge=awaiting, action="approval_requested").get().pk,
         "grant_id": RoleGrant.objects.filter(account=invited).get().pk,
         "token": token,
