@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
 from django.db import connections
 from django.test import Client
 
 from chatstore.domain.errors import Forbidden
-from chatstore.domain.roles import Role
+from chatstore.domain.roles import Grant, Role
 from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry
-from moderation.operations.access.roles import take_role
+from moderation.operations.access.invitations import invite
+from moderation.operations.access.roles import give_roles, take_role
 from tests.conftest import make_user
 
 SignIn = Callable[[User], Client]
@@ -58,6 +61,27 @@ def test_one_role_is_taken() -> None:
         left = RoleGrant.objects.filter(account__in=pair, role=Role.ADMIN).in_force()
         assert [row.account for row in left] == [one for one, has_taken in zip(pair, taken, strict=True) if has_taken]
         assert AuditEntry.objects.filter(action="role_taken", actor__in=pair).count() == 1
+
+
+def test_who_has_just_lost_the_role_gives_none() -> None:
+    ada, bea = make_pair()
+    friend = make_user("tess", group=None)
+    # As in a request, whose roles were read before it acts.
+    assert bea.has_perm("chatstore.add_rolegrant")
+    take_role(RoleGrant.objects.get(account=bea).pk, actor=ada)
+    with pytest.raises(Forbidden):
+        give_roles(friend, [Grant(Role.ADMIN)], actor=bea)
+    assert not RoleGrant.objects.filter(account=friend).exists()
+
+
+def test_who_has_just_lost_the_role_invites_nobody() -> None:
+    ada, bea = make_pair()
+    assert bea.has_perm("chatstore.add_rolegrant")
+    take_role(RoleGrant.objects.get(account=bea).pk, actor=ada)
+    name = f"nora-{secrets.token_hex(4)}"
+    with pytest.raises(Forbidden):
+        invite(name, [Grant(Role.ADMIN)], actor=bea)
+    assert not User.objects.filter(username=name).exists()
 
 
 def test_one_account_is_deactivated(sign_in: SignIn) -> None:

@@ -84,11 +84,12 @@ def give_roles(
         raise BadInput(_("A superuser has every right. Roles have no effect on it."))
     if account.pk == actor.pk:
         raise BadInput(_("You cannot give yourself a role. Ask another administrator."))
-    for grant in grants:
-        check_grant(grant, actor=actor)
-    _check_until(grants, until, actor=actor)
     with transaction.atomic():
-        lock_account(account)
+        # The actor's roles as they are now: another administrator may be taking them.
+        present_actor = lock_accounts({account.pk, actor.pk})[actor.pk]
+        for grant in grants:
+            check_grant(grant, actor=present_actor)
+        _check_until(grants, until, actor=present_actor)
         given = [_give(account, grant, actor=actor, until=until) for grant in grants]
         if RoleGrant.objects.filter(account=account).in_force().count() > MAX_GRANTS:
             raise BadInput(
