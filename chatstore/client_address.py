@@ -37,6 +37,7 @@ def attempts_address(request: HttpRequest) -> str | None:
 
 def _parse(text: str) -> str | None:
     try:
-        return str(ipaddress.ip_address(text))
+        # Without the interface of this machine that a link-local address may name: a client has one address.
+        return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
         return None

@@ -257,11 +257,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "moderation.audited_requests.IgnoreForeignIds",
     "django_guid.middleware.guid_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "chatstore.csp.CSPByPath",
     "chatstore.caching.NoStore",
+    "moderation.audited_requests.NoteAddress",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

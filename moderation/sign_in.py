@@ -45,7 +45,7 @@ class PasswordBackend(ModelBackend):
         """Return the account with that name and password, None if there is none."""
         user: User | None = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None and request is not None and username is not None:
-            record_failed_sign_in(username, address=client_address(request))
+            record_failed_sign_in(username)
         return user
 
     def get_all_permissions(self, user_obj: AbstractBaseUser | AnonymousUser, obj: Model | None = None) -> set[str]:
@@ -63,7 +63,7 @@ class PasswordBackend(ModelBackend):
 
 @receiver(user_logged_in)
 def _begin_session(request: HttpRequest, user: User, **_: Any) -> None:
-    record_sign_in(user, address=client_address(request))
+    record_sign_in(user)
     note_confirmation(request)
     request.session[ADDRESS] = client_address(request)
     request.session[USER_AGENT] = request.headers.get("User-Agent", "")[:MAX_USER_AGENT_CHARACTERS]

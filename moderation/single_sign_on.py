@@ -22,7 +22,6 @@ from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 
-from chatstore.client_address import client_address
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
@@ -135,12 +134,11 @@ class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]
         auth_time = payload.get("auth_time")
         self.request.signed_in_there_at = auth_time if isinstance(auth_time, int) else None
         identity = identity_of({**payload, **about}, issuer=issuer)
-        address = client_address(self.request)
         try:
-            return account_of_identity(identity, address=address)
+            return account_of_identity(identity)
         except IntegrityError:
             # Two first sign-ins at a time: by now the other one has made the account.
-            return account_of_identity(identity, address=address)
+            return account_of_identity(identity)
 
     def retrieve_matching_jwk(self, token: str) -> Any:
         """Return the provider's key of a token. A provider that has only one need not name it."""

@@ -187,6 +187,7 @@ _OTHER_FACTS: dict[str, Promise] = {
     "message": gettext_lazy("Message"),
     "note": gettext_lazy("Note"),
     "ordinal": gettext_lazy("Step"),
+    "of_address": gettext_lazy("Address of the session"),
     "report": gettext_lazy("Report"),
     "selection": gettext_lazy("Selection"),
     "strategy": gettext_lazy("Strategy"),

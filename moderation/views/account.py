@@ -16,7 +16,6 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.generic import RedirectView
 
-from chatstore.client_address import client_address
 from chatstore.confirmation import note_confirmation, require_confirmation
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.models.users import User
@@ -78,12 +77,7 @@ def second_factor_remove(request: HttpRequest) -> HttpResponse:
     if not may_attempt(request, own):
         return too_many_attempts(request)
     try:
-        remove_second_factor(
-            own,
-            code=request.POST.get("code", ""),
-            address=client_address(request),
-            current_key=request.session.session_key,
-        )
+        remove_second_factor(own, code=request.POST.get("code", ""), current_key=request.session.session_key)
     except BadInput as error:
         count_failure(request, own)
         return _show(request, remove_error=error.text)
@@ -101,8 +95,7 @@ def passkey_add(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"name": request.POST.get("name", "")}
     if request.method == "POST":
         try:
-            answer, address = request.POST.get("passkey", ""), client_address(request)
-            add_passkey(request, own, answer, name=context["name"], address=address)
+            add_passkey(request, own, request.POST.get("passkey", ""), name=context["name"])
         except BadInput as error:
             context["error_message"] = error.text
         else:
@@ -117,7 +110,7 @@ def passkey_add(request: HttpRequest) -> HttpResponse:
 def passkey_remove(request: HttpRequest, passkey_id: int) -> HttpResponse:
     """Remove a passkey; takes a recent confirmation."""
     require_confirmation(request)
-    remove_passkey(actor_of(request), passkey_id, address=client_address(request))
+    remove_passkey(actor_of(request), passkey_id)
     return redirect("account")
 
 
@@ -129,7 +122,7 @@ def recovery_codes(request: HttpRequest) -> HttpResponse:
     if not may_attempt(request, own):
         return too_many_attempts(request)
     try:
-        codes = make_recovery_codes(own, code=request.POST.get("code", ""), address=client_address(request))
+        codes = make_recovery_codes(own, code=request.POST.get("code", ""))
     except BadInput as error:
         count_failure(request, own)
         return _show(request, codes_error=error.text)
@@ -152,7 +145,7 @@ def password(request: HttpRequest) -> HttpResponse:
         return render(request, "moderation/account/password.html", {"form": form}, status=400)
     with transaction.atomic():
         form.save()
-        record_new_password(own, address=client_address(request))
+        record_new_password(own)
         update_session_auth_hash(request, own)
         end_other_sessions(own, current_key=request.session.session_key)
     note_confirmation(request)

@@ -13,7 +13,6 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chatstore.client_address import client_address
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
 from chatstore.domain.roles import Grant
@@ -107,7 +106,7 @@ def invitation(request: HttpRequest) -> HttpResponse:
     try:
         account = account_invited_by(token)
     except NotFound:
-        record_wrong_invitation(address=client_address(request))
+        record_wrong_invitation()
         count_wrong_invitation(request)
         raise
     context: dict[str, Any] = {"shown_account": account}
@@ -126,7 +125,7 @@ def _accept(request: HttpRequest, token: str) -> HttpResponse:
     password = request.POST.get("password", "")
     if password != request.POST.get("password_again", ""):
         raise BadInput(gettext("The passwords differ. Enter the same one twice."))
-    account = accept_invitation(token, password=password, address=client_address(request))
+    account = accept_invitation(token, password=password)
     if needs_second_factor(account):
         return begin_second_stage(request, account, next_url="")
     return redirect(complete_sign_in(request, account, has_passed_factor=False))

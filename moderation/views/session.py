@@ -17,7 +17,6 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from chatstore.client_address import client_address
 from chatstore.domain.errors import BadInput, Forbidden
 from chatstore.models.users import User
 from moderation.operations.access.passkeys import ask_for_one, verify_passkey
@@ -127,13 +126,7 @@ def set_up(request: HttpRequest, account: User) -> tuple[list[str] | None, dict[
     if request.method == "POST" and secret:
         try:
             code = request.POST.get("code", "")
-            codes = add_second_factor(
-                account,
-                secret,
-                code=code,
-                address=client_address(request),
-                current_key=request.session.session_key,
-            )
+            codes = add_second_factor(account, secret, code=code, current_key=request.session.session_key)
         except BadInput as error:
             error_message = error.text
         else:
@@ -154,10 +147,9 @@ def set_up(request: HttpRequest, account: User) -> tuple[list[str] | None, dict[
 
 def passes_second_factor(request: HttpRequest, account: User, code: str) -> bool:
     """Return whether the request has an answer of one of the account's passkeys, or else the right code."""
-    address = client_address(request)
     if "passkey" in request.POST:
-        return verify_passkey(request, account, request.POST["passkey"], address=address)
-    return verify_code(account, code, address=address)
+        return verify_passkey(request, account, request.POST["passkey"])
+    return verify_code(account, code)
 
 
 def describe_refused_factor(request: HttpRequest) -> str:

@@ -16,7 +16,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 from mozilla_django_oidc.views import OIDCAuthenticationCallbackView
 
-from chatstore.client_address import client_address
 from chatstore.confirmation import note_confirmation
 from chatstore.domain.errors import Forbidden, NotFound, StoreUnavailable
 from moderation.operations.access.sign_ins import record_failed_sign_in
@@ -54,12 +53,12 @@ def callback(request: HttpRequest) -> HttpResponse:
     except StoreUnavailable as error:
         return _fail(request, translate(error.text), status=503)
     except Forbidden as error:
-        record_failed_sign_in("", address=client_address(request))
+        record_failed_sign_in("")
         return _fail(request, translate(error.text))
     except ERRORS as error:
         # The text of an error may contain the answer of the provider.
         logger.warning("single sign-on failed: %s", type(error).__name__)
-        record_failed_sign_in("", address=client_address(request))
+        record_failed_sign_in("")
         return _fail(request, gettext("The identity provider’s answer is not valid. Try again."))
 
 

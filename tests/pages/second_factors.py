@@ -26,7 +26,7 @@ def set_password(account: User) -> User:
 def set_up(account: User) -> list[str]:
     """Give the account a second factor and return its recovery codes."""
     secret = new_secret()
-    return add_second_factor(account, secret, code=show_code(secret), address=None, current_key=None)
+    return add_second_factor(account, secret, code=show_code(secret), current_key=None)
 
 
 def secret_on(page: str) -> str:

@@ -99,7 +99,8 @@ def test_the_list_of_hashes_and_the_audit_log_prove_the_archive(
     assert sums == [f"{hashlib.sha256(text.encode()).hexdigest()}  {name}" for name, text in files.items()]
     began, sent = AuditEntry.objects.filter(purge=purge, action__startswith="evidence_").order_by("id")
     assert (began.action, began.actor) == ("evidence_exported", lena)
-    assert sent.details == {"sha256": hashlib.sha256(archive).hexdigest(), "messages": 20, "copies": 20}
+    counts = {"messages": 20, "copies": 20}
+    assert sent.details == {"sha256": hashlib.sha256(archive).hexdigest(), **counts, "address": "127.0.0.1"}
 
 
 def test_no_cell_is_a_formula(mona: User, lena: User, sign_in: SignIn, channel: Channel) -> None:

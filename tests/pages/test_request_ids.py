@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django_guid import clear_guid, set_guid
+from pytest_django import Settings
 
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
@@ -33,11 +34,17 @@ def test_each_answer_names_the_id_of_its_request(mona: User, sign_in: SignIn) ->
     assert first != second
 
 
-def test_the_id_of_a_proxy_is_kept_if_it_is_a_uuid(mona: User, sign_in: SignIn) -> None:
+def test_the_id_of_a_trusted_proxy_is_kept_if_it_is_a_uuid(mona: User, sign_in: SignIn, settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = 1
     client, given = sign_in(mona), uuid.uuid4().hex
     assert client.get("/purges/", headers={"x-request-id": given})["X-Request-ID"] == given
     forged = "id\u0009with spaces"
     assert client.get("/purges/", headers={"x-request-id": forged})["X-Request-ID"] != forged
+
+
+def test_an_id_that_a_client_sends_is_ignored(mona: User, sign_in: SignIn) -> None:
+    given = uuid.uuid4().hex
+    assert sign_in(mona).get("/purges/", headers={"x-request-id": given})["X-Request-ID"] != given
 
 
 def test_an_audit_entry_names_the_request_that_acted(previewed: PreviewedPurge, sign_in: SignIn) -> None:

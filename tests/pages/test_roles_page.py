@@ -95,6 +95,7 @@ def test_each_act_is_recorded_with_its_guild(ada: User, tess: User, channel: Cha
         "account": tess.username,
         "grant": str(row.pk),
         "guild": str(channel.guild_id),
+        "address": "127.0.0.1",
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from django.db import connection
@@ -24,6 +25,9 @@ from moderation.models import AuditEntry, Erasure, Hold, Note, Purge, PurgeAppro
 
 _ACTS_BY = "acts_by"
 """Attribute of an account in whose name a command acts."""
+
+_acts_from: ContextVar[str | None] = ContextVar("acts_from", default=None)
+"""Network address of the client whose request acts."""
 
 MAX_CHANNELS_AT_ONCE = 2_500
 """Maximum number of channels whose entries are added in one transaction, which locks the purge."""
@@ -47,8 +51,6 @@ def record_action(
     """
     if chat_user_id is None and purge is not None:
         chat_user_id = _only_author(purge)
-    if acts_by := getattr(actor, _ACTS_BY, ""):
-        details = {**(details or {}), "by": acts_by}
     entry = AuditEntry(
         action=action,
         actor=actor,
@@ -56,12 +58,23 @@ def record_action(
         channel_id=channel_id,
         guild_id=guild_id,
         chat_user_id=chat_user_id,
-        details=details or {},
+        details=complete_details(details or {}, actor=actor),
         ids=ids,
         request_id=get_guid() or "",
     )
     save_with_next_id(entry)
     return entry
+
+
+def complete_details(details: Mapping[str, Any], *, actor: User | None) -> dict[str, Any]:
+    """Return the details of an act with its means: the command that acts, or the address of the request."""
+    means = {"by": getattr(actor, _ACTS_BY, ""), "address": _acts_from.get()}
+    return {**details, **{name: value for name, value in means.items() if value}}
+
+
+def act_from(address: str | None) -> None:
+    """Record in the entries that follow from which network address this thread's request acts; None: no request."""
+    _acts_from.set(address)
 
 
 def act_by_command(account: User) -> User:

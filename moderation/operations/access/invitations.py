@@ -119,7 +119,7 @@ def account_invited_by(token: str) -> User:
     return _open_invitation(token).account
 
 
-def accept_invitation(token: str, *, password: str, address: str | None) -> User:
+def accept_invitation(token: str, *, password: str) -> User:
     """Set the password of the account; the link is not valid again. Raises `NotFound`, `BadInput` for the password."""
     account = account_invited_by(token)
     try:
@@ -134,13 +134,13 @@ def accept_invitation(token: str, *, password: str, address: str | None) -> User
             raise _no_invitation()
         account.set_password(password)
         account.save(update_fields=["password"])
-        record_action("invitation_accepted", actor=account, details={"address": address})
+        record_action("invitation_accepted", actor=account)
     return account
 
 
-def record_wrong_invitation(*, address: str | None) -> None:
+def record_wrong_invitation() -> None:
     """Add an entry for a link that does not work. What was in it is not recorded: it may be a part of a right one."""
-    record_action("invitation_failed", actor=None, details={"address": address})
+    record_action("invitation_failed", actor=None)
 
 
 def _check_name(username: str, full_name: str) -> None:

@@ -60,7 +60,7 @@ def ask_for_one(request: HttpRequest, account: User) -> str:
     return json.dumps(options)
 
 
-def add_passkey(request: HttpRequest, account: User, answer: str, *, name: str, address: str | None) -> None:
+def add_passkey(request: HttpRequest, account: User, answer: str, *, name: str) -> None:
     """Store the passkey that a browser has made. Raises `BadInput`."""
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARACTERS or "\x00" in name:
@@ -75,10 +75,10 @@ def add_passkey(request: HttpRequest, account: User, answer: str, *, name: str, 
         except _WRONG as error:
             raise BadInput(_("The passkey could not be added. Try again.")) from error
         WebAuthnCredential.objects.filter(pk=passkey.pk).update(name=name)
-        record_action("passkey_added", actor=account, details={"name": name, "address": address})
+        record_action("passkey_added", actor=account, details={"name": name})
 
 
-def verify_passkey(request: HttpRequest, account: User, answer: str, *, address: str | None) -> bool:
+def verify_passkey(request: HttpRequest, account: User, answer: str) -> bool:
     """Return whether an answer proves one of the account's passkeys. A wrong one is recorded like a wrong code."""
     try:
         state = _take(request, "use")
@@ -88,19 +88,18 @@ def verify_passkey(request: HttpRequest, account: User, answer: str, *, address:
     except (BadInput, *_WRONG):
         is_right = False
     if not is_right:
-        details = {"address": address, "account": account.get_username()}
-        record_action("second_factor_failed", actor=None, details=details)
+        record_action("second_factor_failed", actor=None, details={"account": account.get_username()})
     return is_right
 
 
 @transaction.atomic
-def remove_passkey(account: User, passkey_id: int, *, address: str | None) -> None:
+def remove_passkey(account: User, passkey_id: int) -> None:
     """Remove a passkey of the account. Raises `NotFound`."""
     passkey = WebAuthnCredential.objects.filter(user=account, pk=passkey_id).first()
     if passkey is None:
         raise NotFound(_("There is no such passkey."))
     passkey.delete()
-    record_action("passkey_removed", actor=account, details={"name": passkey.name, "address": address})
+    record_action("passkey_removed", actor=account, details={"name": passkey.name})
 
 
 def _remember(request: HttpRequest, kind: str, state: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Reading removed content, in the audit log.
 
 The entry is inserted before the content is sent: what cannot be recorded is not shown, and the page reports that
-Postgres is unavailable. A page that polls, or is opened again within ten minutes, adds no second entry.
+Postgres is unavailable. A page that polls, or is opened again from the same address within ten minutes, adds
+no second entry.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.models import AuditEntry, Purge
-from moderation.operations.access.audit import record_action
+from moderation.operations.access.audit import complete_details, record_action
 from moderation.operations.access.visibility import Actor
 
 REPEATED_WITHIN = dt.timedelta(minutes=10)
@@ -38,7 +39,8 @@ def _record(action: str, actor: Actor, *, details: dict[str, Any], **subject: An
         raise Forbidden(_("Sign in first."))
     # By the index of the actor's entries, of which these are the newest.
     since = encode_row_id(unix_ms(postgres_now() - REPEATED_WITHIN), shard=0, sequence=0)
-    own = AuditEntry.objects.filter(actor=actor, pk__gte=since, action=action, details=details)
+    recorded = complete_details(details, actor=actor)
+    own = AuditEntry.objects.filter(actor=actor, pk__gte=since, action=action, details=recorded)
     named = {name: value for name, value in subject.items() if name in ("purge", "channel_id")}
     if not own.filter(**named).exists():
         record_action(action, actor=actor, details=details, **subject)

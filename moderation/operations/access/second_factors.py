@@ -86,9 +86,7 @@ def text_of_secret(secret: str) -> str:
 
 
 @transaction.atomic
-def add_second_factor(
-    account: User, secret: str, *, code: str, address: str | None, current_key: str | None
-) -> list[str]:
+def add_second_factor(account: User, secret: str, *, code: str, current_key: str | None) -> list[str]:
     """Store an authenticator app that shows the right code; return the recovery codes.
 
     Other sessions than the current one end that a password alone opened. Raises `BadInput` if the code is wrong, or if
@@ -104,13 +102,13 @@ def add_second_factor(
     TOTPDevice.objects.filter(user=account).delete()
     # The code that was just used is not valid again.
     TOTPDevice.objects.create(user=account, name=_DEVICE_NAME, key=secret, drift=totp.drift, last_t=totp.t())
-    record_action("second_factor_added", actor=account, details={"address": address})
+    record_action("second_factor_added", actor=account)
     if ended := end_sessions_without_factor(account, current_key=current_key):
         record_action("sessions_ended", actor=account, details={"sessions": ended})
     return _replace_recovery_codes(account)
 
 
-def verify_code(account: User, code: str, *, address: str | None) -> bool:
+def verify_code(account: User, code: str) -> bool:
     """Return whether a code of the app, or a recovery code, is right. It cannot be used again.
 
     A wrong one is recorded like a wrong password; so is one that is refused because it follows a wrong one too soon.
@@ -124,33 +122,31 @@ def verify_code(account: User, code: str, *, address: str | None) -> bool:
             lists = StaticDevice.objects.select_for_update().filter(user=account, confirmed=True)
             is_right = any(device.verify_token(_hash_of(account, typed)) for device in lists)
             if is_right:
-                left = count_recovery_codes(account)
-                record_action("recovery_code_used", actor=account, details={"address": address, "left": left})
+                record_action("recovery_code_used", actor=account, details={"left": count_recovery_codes(account)})
         if not is_right:
-            details = {"address": address, "account": account.get_username()}
-            record_action("second_factor_failed", actor=None, details=details)
+            record_action("second_factor_failed", actor=None, details={"account": account.get_username()})
     return is_right
 
 
-def make_recovery_codes(account: User, *, code: str, address: str | None) -> list[str]:
+def make_recovery_codes(account: User, *, code: str) -> list[str]:
     """Replace the recovery codes and return the new ones. Raises `BadInput` if the code of the app is wrong."""
-    _require_code(account, code, address=address)
+    _require_code(account, code)
     with transaction.atomic():
-        record_action("recovery_codes_made", actor=account, details={"address": address})
+        record_action("recovery_codes_made", actor=account)
         return _replace_recovery_codes(account)
 
 
-def remove_second_factor(account: User, *, code: str, address: str | None, current_key: str | None) -> None:
+def remove_second_factor(account: User, *, code: str, current_key: str | None) -> None:
     """Remove it. Other sessions than the current one end. Raises `BadInput` if the code is wrong.
 
     Raises `Forbidden` if a group of the account enforces it.
     """
     if must_have_second_factor(account):
         raise Forbidden(_("Your role requires a second factor. Ask an administrator to reset it."))
-    _require_code(account, code, address=address)
+    _require_code(account, code)
     with transaction.atomic():
         _delete_devices(account)
-        record_action("second_factor_removed", actor=account, details={"address": address})
+        record_action("second_factor_removed", actor=account)
         # They are marked as having passed it, and would be also if a role enforces one again.
         end_other_sessions(account, current_key=current_key)
 
@@ -173,8 +169,8 @@ def reset_second_factor(account: User, *, actor: User) -> bool:
     return had_one
 
 
-def _require_code(account: User, code: str, *, address: str | None) -> None:
-    if not verify_code(account, code, address=address):
+def _require_code(account: User, code: str) -> None:
+    if not verify_code(account, code):
         raise BadInput(_("This code is not valid. Wait for the next one and try again."))
 
 

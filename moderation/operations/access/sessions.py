@@ -51,7 +51,7 @@ def end_session(account: User, session_id: str) -> None:
     if row is None:
         raise NotFound(_("This session has already ended."))
     row.delete()
-    record_action("session_ended", actor=account, details={"address": row.get_decoded().get(ADDRESS)})
+    record_action("session_ended", actor=account, details={"of_address": row.get_decoded().get(ADDRESS)})
 
 
 @transaction.atomic

@@ -61,7 +61,7 @@ def identity_of(claims: Mapping[str, Any], *, issuer: str) -> Identity:
 
 
 @transaction.atomic
-def account_of_identity(identity: Identity, *, address: str | None) -> User:
+def account_of_identity(identity: Identity) -> User:
     """Return the account of an identity, linked or created if it has none, with the roles that the provider gives it.
 
     Roles that `OIDC_ROLES` does not name were given by an administrator, and stay. Raises `Forbidden` for an account
@@ -70,7 +70,7 @@ def account_of_identity(identity: Identity, *, address: str | None) -> User:
     grants = grants_for(identity.groups)
     linked = StaffIdentity.objects.filter(issuer=identity.issuer, subject=identity.subject).select_related("account")
     known = linked.first()
-    account = known.account if known is not None else _first_account(identity, grants, address=address)
+    account = known.account if known is not None else _first_account(identity, grants)
     if not isinstance(account, User) or not account.is_active:
         raise Forbidden(_("This account is not active. Ask an administrator."))
     if account.is_superuser:
@@ -85,11 +85,11 @@ def grants_for(names: Collection[str]) -> set[Grant]:
     return {grant for theirs, grant in settings.OIDC_ROLES if theirs in names}
 
 
-def _first_account(identity: Identity, grants: Collection[Grant], *, address: str | None) -> User:
+def _first_account(identity: Identity, grants: Collection[Grant]) -> User:
     """Return the account that an identity is linked to at its first sign-in. Raises `Forbidden`."""
     account = _account_with_address(identity) or _create_account(identity, grants)
     StaffIdentity.objects.create(issuer=identity.issuer, subject=identity.subject, account=account)
-    details = {"account": account.get_username(), "subject": identity.subject, "address": address}
+    details = {"account": account.get_username(), "subject": identity.subject}
     record_action("identity_linked", actor=account, details=details)
     return account
 

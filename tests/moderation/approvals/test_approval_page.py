@@ -128,6 +128,7 @@ def test_administrators_of_a_guild_set_its_limits_and_each_change_is_recorded(
             "role": "moderator",
             "before": {"messages_without_approval": "10"},
             "after": {"messages_without_approval": "2500", "purges_per_hour": "5"},
+            "address": "127.0.0.1",
         },
     )
     shown = read_page(client, "/roles/limits/")
