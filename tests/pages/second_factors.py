@@ -13,8 +13,9 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from chatstore.models.users import User
 from moderation.operations.access.second_factors import add_second_factor, new_secret
+from tests.planted import plant
 
-PASSWORD = secrets.token_hex(16)
+PASSWORD = plant("password", secrets.token_hex(16))
 
 
 def set_password(account: User) -> User:
@@ -25,7 +26,7 @@ def set_password(account: User) -> User:
 
 def set_up(account: User) -> list[str]:
     """Give the account a second factor and return its recovery codes."""
-    secret = new_secret()
+    secret = plant("secret of an app", new_secret())
     return add_second_factor(account, secret, code=show_code(secret), current_key=None)
 
 

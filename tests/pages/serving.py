@@ -26,6 +26,7 @@ from chatstore.models.users import User
 from devstack.web import ACCESS_LOG
 from moderation.management.demo_accounts import CAST, set_roles
 from tests.brokers import broker_for
+from tests.planted import assert_no_secrets, plant
 from tests.waiting import LIMIT_SECONDS
 
 START_SECONDS = 300
@@ -58,7 +59,10 @@ class Site:
 
 @contextmanager
 def serve(logs: Path, *, purpose: str = "pages") -> Iterator[Site]:
-    """Run gunicorn and a Celery worker against the test servers; stop them by their pids."""
+    """Run gunicorn and a Celery worker against the test servers; stop them by their pids.
+
+    Fails if one of their logs contains a secret that was planted.
+    """
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     # The monitor is off: it would find and show what tests leave behind on purpose.
@@ -82,6 +86,7 @@ def serve(logs: Path, *, purpose: str = "pages") -> Iterator[Site]:
                 child.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
+    assert_no_secrets(logs / "web.log", logs / "worker.log")
 
 
 @contextmanager
@@ -91,13 +96,15 @@ def serve_only_pages(logs: Path, **changed: str) -> Iterator[Site]:
     url = f"http://127.0.0.1:{port}"
     environ = {**os.environ, "BASE_URL": url, **changed}
     command = ["gunicorn", "chatstore.wsgi", "--bind", f"127.0.0.1:{port}", "--no-control-socket"]
-    web = _start(command, environ, logs / f"web-{port}.log")
+    log = logs / f"web-{port}.log"
+    web = _start(command, environ, log)
     try:
         _wait_for(url, web)
         yield Site(url, environ)
     finally:
         web.send_signal(signal.SIGTERM)
         web.wait(STOP_SECONDS)
+    assert_no_secrets(log)
 
 
 @contextmanager
@@ -126,7 +133,7 @@ def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
 
 def create_account(name: str) -> tuple[str, str]:
     """Create a user of the cast with a unique name; return user name and password."""
-    password = secrets.token_urlsafe(12)
+    password = plant("password", secrets.token_urlsafe(12))
     user = User.objects.create_user(
         f"{name}-{secrets.token_hex(3)}", password=password, is_staff=True, first_name=name.capitalize()
     )
@@ -139,6 +146,8 @@ def sign_in(page: Page, site: Site, account: tuple[str, str]) -> None:
     page.goto(f"{site.url}/sign-in/")
     enter_password(page, account)
     page.wait_for_url(f"{site.url}/")
+    for cookie in page.context.cookies():
+        plant(f"cookie {cookie['name']}", cookie["value"])
 
 
 def enter_password(page: Page, account: tuple[str, str]) -> None:

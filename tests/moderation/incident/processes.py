@@ -15,6 +15,7 @@ from django.conf import settings
 from chatstore.celery import app
 from moderation.tasks import run_purge
 from tests.brokers import broker_for
+from tests.planted import assert_no_secrets
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 _IMPORT = "from tests.moderation.incident.posting import post_continuously"
@@ -50,6 +51,7 @@ def running_worker(folder: Path, *, processes: int = 1, environment: Mapping[str
     finally:
         worker.terminate()
         worker.wait()
+    assert_no_secrets(log)
 
 
 class ChatTraffic:

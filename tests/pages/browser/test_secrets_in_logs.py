@@ -22,6 +22,7 @@ from moderation.models import Purge
 from tests.moderation.channels import VICTOR, make_channel, old_ids, write
 from tests.pages.second_factors import code_of, set_up, wrong_code
 from tests.pages.serving import serve
+from tests.planted import secrets_of_the_stack
 from tests.waiting import wait_until
 
 
@@ -157,14 +158,4 @@ def commands(environ: dict[str, str], planted: dict[str, str], mona: User) -> di
         "services": run_command(environ, "services", "--json"),
         "audit_verify": run_command(environ, "audit_verify", "--after", str(2**62)),
         "a wrong setting": run_command(environ | {"METRICS_TOKEN_FILE": planted["metrics token"]}, "check"),
-    }
-
-
-def secrets_of_the_stack() -> dict[str, str]:
-    database = settings.DATABASES["default"]
-    return {
-        "SECRET_KEY": settings.SECRET_KEY,
-        "password of Postgres": str(database["PASSWORD"]),
-        "password of Cassandra": str(settings.CASSANDRA["password"]),
-        "URL of Valkey": settings.REDIS_URL,
     }

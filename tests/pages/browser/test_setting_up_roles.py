@@ -17,6 +17,7 @@ from chatstore.models import Channel, Guild
 from tests.chatstore.channels import fresh_id
 from tests.pages.second_factors import PASSWORD
 from tests.pages.serving import Site, browse, create_account, sign_in
+from tests.planted import plant
 
 READING_SECONDS = 120
 """The section of README, and the texts of the pages."""
@@ -121,6 +122,8 @@ def invite(
     for button in shown.get_by_role("button", name="Copy").all():
         hands.click(button)
     links = shown.locator("code").all_inner_texts()
+    for link in links:
+        plant("token of an invitation", link.partition("token=")[2])
     hands.click(page.get_by_role("link", name="Invite more people"))
     return links
 

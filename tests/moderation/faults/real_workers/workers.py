@@ -19,6 +19,7 @@ from django.db import connection
 
 from tests.brokers import broker_for
 from tests.moderation.faults.real_workers.breakpoints import Backend
+from tests.planted import assert_no_secrets
 from tests.waiting import wait_until
 
 WORKERS = 6
@@ -61,11 +62,12 @@ class Workers:
         wait_until(lambda: self.log_text().count(" ready.") == self._count)
 
     def stop(self) -> None:
-        """Kill all processes in any state: a graceful stop would wait for their tasks."""
+        """Kill all processes in any state: a graceful stop would wait for their tasks. Fails for secrets in the log."""
         for process in (self._beat, *self._workers.values()):
             if process is not None:
                 process.kill()
                 process.wait()
+        assert_no_secrets(self._log)
 
     def log_text(self) -> str:
         """Return the combined log so far."""
