@@ -39,6 +39,7 @@ from moderation.sign_in_stages import (
     may_open_invitation,
     needs_second_factor,
 )
+from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of, too_many_attempts
 
 
@@ -56,10 +57,11 @@ def roles(request: HttpRequest) -> HttpResponse:
         account = account_named(_clean(typed.get("person", "")))
         if account is None:
             raise BadInput(gettext("There is no such account. Invite a new one below."))
-        give_roles(account, _grants(typed, actor), actor=actor, until=_until(typed))
+        given = give_roles(account, _grants(typed, actor), actor=actor, until=_until(typed))
     except (BadInput, Forbidden) as error:
         return _show(request, typed=typed, error_message=error.text)
-    return redirect("roles")
+    # With a fragment of its own: browsers keep that of the form otherwise, which is at the end of the page.
+    return redirect_saved(request.path, fragment=f"role-{given[-1].pk}")
 
 
 @require_POST

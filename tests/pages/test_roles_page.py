@@ -80,6 +80,18 @@ def test_an_administrator_gives_and_takes_a_role(ada: User, tess: User, channel:
     assert f"Taken by {ada.username}" in client.get(f"/roles/?account={tess.username}&past=1").content.decode()
 
 
+def test_the_page_says_that_a_role_was_given_and_leads_to_it(
+    ada: User, tess: User, channel: Channel, sign_in: SignIn
+) -> None:
+    posted = {"person": tess.username, "role": "moderator", "server": channel.guild_id}
+    answer = sign_in(ada).post("/roles/", posted)
+    (row,) = RoleGrant.objects.filter(account=tess)
+    assert answer["Location"] == f"/roles/?saved=1#role-{row.pk}"
+    shown = sign_in(ada).get("/roles/?saved=1").content.decode()
+    assert "Role given." in shown
+    assert f'id="role-{row.pk}"' in shown
+
+
 def test_each_act_is_recorded_with_its_guild(ada: User, tess: User, channel: Channel, sign_in: SignIn) -> None:
     client = sign_in(ada)
     client.post("/roles/", {"person": tess.username, "role": "lead", "server": channel.guild_id})
