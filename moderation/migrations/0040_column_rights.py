@@ -34,7 +34,7 @@ SELECT protect_audit_log();
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('moderation', '0038_sent_forms'),
+        ('moderation', '0039_raid_setting_labels'),
     ]
 
     operations = [
