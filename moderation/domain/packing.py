@@ -18,8 +18,6 @@ import zstandard
 
 _COUNT = struct.Struct("<q")
 
-COUNT_BYTES = _COUNT.size
-
 ManifestHash = bytes
 """sha256, 32 bytes."""
 
@@ -50,7 +48,7 @@ def unpack_ids(packed: bytes | memoryview | None) -> list[int]:
 
 
 def count_packed(packed: bytes | memoryview | None) -> int:
-    """Return the number of packed ids; 0 for None. The first `COUNT_BYTES` bytes suffice."""
+    """Return the number of packed ids; 0 for None. The first eight bytes suffice."""
     return 0 if packed is None else int(_COUNT.unpack_from(bytes(packed))[0])
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.test import Client
+from django.test import Client, override_settings
 
 from chatstore.domain.roles import Grant, Role
 from chatstore.domain.runs import Severity
@@ -51,6 +52,16 @@ class Planted:
             and ReportCase.objects.open().free().filter(pk=self.names["reported"]).exists()
             and StaffSession.objects.filter(pk=self.texts[1]).exists()
         )
+
+
+@contextmanager
+def planted_objects(archives: Path) -> Iterator[Planted]:
+    """Make the objects of `plant_objects`, with the settings of an archive. At the end no raid is open."""
+    with override_settings(
+        AUDIT_RETENTION_DAYS=3_650, AUDIT_ARCHIVE_DIR=str(archives), AUDIT_ARCHIVE_KEY=secrets.token_hex(32)
+    ):
+        yield plant_objects(archives)
+    Finding.objects.filter(kind=RAID).delete()
 
 
 def plant_objects(archives: Path) -> Planted:

@@ -16,18 +16,17 @@ from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
-from django.test import Client, override_settings
+from django.test import Client
 from pytest_django import Settings
 
-from chatstore.models import ChatUser, Finding
+from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.models import Purge
-from moderation.operations.raids.detection import RAID
 from tests.conftest import make_user
 from tests.moderation.channels import confirm, make_channel, run_to_end
 from tests.pages.access_table import CASES
 from tests.pages.conftest import make_previewed_purge
-from tests.pages.fuzzed_objects import Planted, plant_objects
+from tests.pages.fuzzed_objects import Planted, planted_objects
 from tests.pages.fuzzing import Names, Request, Route, forms_of, hostile_posts, hostile_requests, list_routes
 from tests.pages.visitors import visitor_from_elsewhere
 
@@ -69,12 +68,8 @@ FORM_PAGES = (
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     """Objects of a guild, among them a request for approval that stays open."""
-    archives = tmp_path_factory.mktemp("archives")
-    with override_settings(
-        AUDIT_RETENTION_DAYS=3_650, AUDIT_ARCHIVE_DIR=str(archives), AUDIT_ARCHIVE_KEY=secrets.token_hex(32)
-    ):
-        yield plant_objects(archives)
-    Finding.objects.filter(kind=RAID).delete()
+    with planted_objects(tmp_path_factory.mktemp("archives")) as planted:
+        yield planted
 
 
 @pytest.fixture(scope="module")

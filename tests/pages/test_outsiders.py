@@ -1,19 +1,16 @@
-"""Whoever has a role in one guild gets the same answer for what is of another guild and for what does not exist."""
+"""A role in one guild gets the same response for objects of another guild as for those that do not exist."""
 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 
 import pytest
-from django.test import Client, override_settings
+from django.test import Client
 
-from chatstore.models import Finding
-from moderation.operations.raids.detection import RAID
 from tests.moderation.channels import old_ids
 from tests.pages.access_table import CASES
-from tests.pages.fuzzed_objects import Planted, plant_objects
+from tests.pages.fuzzed_objects import Planted, planted_objects
 from tests.pages.visitors import visitor_from_elsewhere
 
 OUTSIDERS = ("moderator elsewhere", "lead elsewhere", "auditor elsewhere", "admin elsewhere")
@@ -80,12 +77,8 @@ FORMS = (
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
-    archives = tmp_path_factory.mktemp("archives")
-    with override_settings(
-        AUDIT_RETENTION_DAYS=3_650, AUDIT_ARCHIVE_DIR=str(archives), AUDIT_ARCHIVE_KEY=secrets.token_hex(32)
-    ):
-        yield plant_objects(archives)
-    Finding.objects.filter(kind=RAID).delete()
+    with planted_objects(tmp_path_factory.mktemp("archives")) as planted:
+        yield planted
 
 
 @pytest.fixture(scope="module", params=["awaiting", "approved"])

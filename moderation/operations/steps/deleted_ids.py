@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from django.db.models import BigIntegerField, BinaryField, Count, F, Func, QuerySet, Sum, Window
+from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from chatstore.domain.buckets import BucketKey
-from moderation.domain.packing import COUNT_BYTES, count_packed, unpack_ids
+from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING, StepState
 from moderation.models import Step
 
@@ -23,7 +23,6 @@ _UNDONE_COUNT = RawSQL(  # noqa: S611  no parameters
     output_field=BigIntegerField(),
 )
 _LEFT = F("deleted") + F("already_gone") - Coalesce(_UNDONE_COUNT, 0)
-_UNDONE_HEAD = Func(F("undone_ids"), 1, COUNT_BYTES, function="substring", output_field=BinaryField())
 
 
 def deleted_ids(channel_id: int, bucket: int) -> set[int]:
@@ -55,9 +54,7 @@ def count_deleted(steps: QuerySet[Step]) -> dict[int, int]:
 
 def sum_deleted(steps: QuerySet[Step]) -> int:
     """Return the number of such ids in counted deleting steps, as added up by Postgres."""
-    deleted = steps.order_by().aggregate(total=Sum(F("deleted") + F("already_gone"), default=0))["total"]
-    undone = steps.order_by().filter(undone_ids__isnull=False).values_list(_UNDONE_HEAD, flat=True)
-    return int(deleted) - sum(map(count_packed, undone.iterator()))
+    return int(steps.order_by().aggregate(left=Sum(_LEFT, default=0))["left"])
 
 
 def is_any_deleted(steps: QuerySet[Step]) -> bool:
