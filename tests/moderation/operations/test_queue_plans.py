@@ -15,13 +15,13 @@ from moderation.operations.purging.scheduling import can_be_joined, due_purges, 
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.purging.worker import has_due_steps
 from moderation.operations.steps.claiming import (
-    MAX_GROUP_STEPS,
     AllChannelsLocked,
     claim_steps,
     job_of,
     release_done_channels,
     renew_claims,
 )
+from moderation.operations.steps.groups import MAX_GROUP_STEPS
 from tests.moderation.many_steps import make_large_purge
 from tests.plans import explain, rows_read
 
