@@ -1,0 +1,32 @@
+// The composer's times: the browser's calendar, and periods that fill in both fields. Without it, times are typed.
+"use strict";
+
+const ISO_MINUTE = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?/;
+
+function fillTime(field, text) {
+  field.value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+for (const time of document.querySelectorAll("[data-time]")) {
+  const field = time.querySelector("input[type=text]");
+  const native = time.querySelector("input[type=datetime-local]");
+  const now = native.value;
+  // It belongs to the page, not to the form, which the server reads and the summary listens to.
+  native.addEventListener("input", (event) => {
+    event.stopPropagation();
+    if (native.value) fillTime(field, native.value.replace("T", " "));
+  });
+  time.querySelector("button").addEventListener("click", () => {
+    const typed = ISO_MINUTE.exec(field.value);
+    native.value = typed ? `${typed[1]}T${typed[2] ?? "00:00"}` : now;
+    native.showPicker();
+  });
+}
+
+for (const preset of document.querySelectorAll(".presets button")) {
+  preset.addEventListener("click", () => {
+    fillTime(preset.form.elements.after, preset.dataset.after);
+    fillTime(preset.form.elements.before, preset.dataset.before);
+  });
+}
