@@ -310,6 +310,7 @@ UNFOLD = {
     "SITE_ICON": lambda request: static("moderation/mark.svg"),
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}],
     "STYLES": [lambda request: static("moderation/admin.css")],
+    "SCRIPTS": [lambda request: static("moderation/admin.js")],
     "COLORS": {
         "primary": {
             "50": "#eef0fd",

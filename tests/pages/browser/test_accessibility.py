@@ -20,10 +20,15 @@ from tests.pages.serving import Site, browse_as, create_account, sign_in
 
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 
+ADMIN_LISTS = (
+    *("/admin/auth/user/", "/admin/chatstore/channel/", "/admin/chatstore/chatuser/"),
+    *("/admin/moderation/auditentry/", "/admin/moderation/purge/"),
+)
+
 PAGES_OF_OTHERS = {
     "lena": ("/holds/", "/reports/"),
     "otto": ("/", "/health/", "/health/channels/", "/maintenance/", "/maintenance/runs/"),
-    "ada": ("/roles/", "/audit/", "/account/"),
+    "ada": ("/roles/", "/audit/", "/account/", *ADMIN_LISTS),
 }
 """Pages that a moderator does not open, or that look different for a lead, an operator and an administrator."""
 
