@@ -15,18 +15,18 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 from django_celery_beat import models as beat
 
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
-from chatstore.domain.errors import BadInput, StoreUnavailable
-from chatstore.domain.health import BucketState, ChannelState, state_of_channel
+from chatstore.domain.errors import BadInput
+from chatstore.domain.health import ChannelState, state_of_channel
 from chatstore.domain.texts import Size
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet
-from chatstore.operations.health.channel_health import health_limits, read_channel_health
+from chatstore.operations.health.channel_health import health_limits
 from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
 
@@ -40,16 +40,6 @@ for _schedule in (
 ):
     admin.site.unregister(_schedule)
 
-_STATES: dict[BucketState, Promise] = {
-    BucketState.TOMBSTONES: pgettext_lazy("state of a bucket", "too many tombstones"),
-    BucketState.HEAVY: pgettext_lazy("state of a bucket", "too large"),
-    BucketState.OPEN: pgettext_lazy("state of a bucket", "current"),
-    BucketState.EMPTY: pgettext_lazy("state of a bucket", "empty"),
-    BucketState.UNKNOWN: pgettext_lazy("state of a bucket", "unknown"),
-    BucketState.SPARSE: pgettext_lazy("state of a bucket", "sparse"),
-    BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
-}
-
 _CHANNEL_STATES: dict[ChannelState, Promise] = {
     ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "Too many tombstones"),
     ChannelState.HEAVY: pgettext_lazy("state of a channel", "Too large"),
@@ -59,7 +49,8 @@ _CHANNEL_STATES: dict[ChannelState, Promise] = {
 }
 
 _FIGURES = ("state", "tombstones", "size", "newest_page")
-"""Figures of a channel, from its row in the table of all channels."""
+_OTHER_FIGURES = ("empty_buckets", "uncovered", "last_purge")
+"""Figures of a channel, from its row in the table of all channels; the list shows only the first four."""
 
 
 class NeverDeleted(RecordedAdmin, KeysetAdmin):
@@ -109,7 +100,7 @@ class ChannelAdmin(NeverDeleted):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return the health fields of an existing channel for accounts that may read them."""
-        health = _health_fields(request, *_FIGURES, "partitions", "health") if obj is not None else ()
+        health = _health_fields(request, *_FIGURES, *_OTHER_FIGURES, "health") if obj is not None else ()
         return (*super().get_readonly_fields(request, obj), *health)
 
     @admin.display(description=gettext_lazy("State"))
@@ -134,29 +125,34 @@ class ChannelAdmin(NeverDeleted):
     def newest_page(self, channel: Channel) -> str:
         """Return the last duration and its day."""
         page_us = channel.summary.page_us
-        shown = None if page_us is None else _("%(number)s ms") % {"number": number_format(page_us / 1000, 1)}
+        if page_us is None:
+            return _("unknown")
+        milliseconds = page_us / 1000
+        shown = _("%(number)s ms") % {"number": number_format(milliseconds, 0 if milliseconds >= 99.95 else 1)}
         return _with_day(shown, channel.summary.page_at)
 
-    @admin.display(description=gettext_lazy("Partitions"))
-    def partitions(self, channel: Channel) -> str:
-        """Return the number of buckets by state, and the most tombstones of one bucket."""
-        try:
-            health = read_channel_health(None, channel.pk)
-        except StoreUnavailable:
-            return _("The message store is unavailable.")
-        states = ", ".join(
-            _("%(state)s: %(count)s") % {"state": _STATES[state], "count": number_format(number, force_grouping=True)}
-            for state, number in sorted(health.states.items())
-        )
-        counted = [entry.known.tombstones for entry in health.buckets if entry.known.tombstones is not None]
-        if not counted:
-            return _("%(states)s; unknown number of tombstones") % {"states": states or _("never written")}
-        worst = max(counted)
-        return ngettext(
-            "%(states)s; %(count)s tombstone in the worst bucket",
-            "%(states)s; %(count)s tombstones in the worst bucket",
-            worst,
-        ) % {"states": states, "count": number_format(worst, force_grouping=True)}
+    @admin.display(description=gettext_lazy("Empty buckets"))
+    def empty_buckets(self, channel: Channel) -> str:
+        """Return the number of empty buckets, and of all that were ever written."""
+        summary = channel.summary
+        if summary.buckets is None or summary.empty_buckets is None:
+            return _("unknown")
+        return _("%(empty)s of %(count)s") % {
+            "empty": number_format(summary.empty_buckets, force_grouping=True),
+            "count": number_format(summary.buckets, force_grouping=True),
+        }
+
+    @admin.display(description=gettext_lazy("Deletes not repaired"))
+    def uncovered(self, channel: Channel) -> str:
+        """Return the number of deletes that no repair covers."""
+        deletes = channel.summary.uncovered_deletes
+        return _("unknown") if deletes is None else number_format(deletes, force_grouping=True)
+
+    @admin.display(description=gettext_lazy("Last purge"))
+    def last_purge(self, channel: Channel) -> str:
+        """Return the day on which the last purge in the channel ended."""
+        ended_at = channel.summary.last_purged_at
+        return _("none") if ended_at is None else date_format(ended_at, pgettext("date format", "j M Y"))
 
     @admin.display(description=gettext_lazy("Health"))
     def health(self, channel: Channel) -> SafeString:

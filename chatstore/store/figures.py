@@ -60,6 +60,15 @@ def read_figure_in(spans: Mapping[int, tuple[int, int]], name: str) -> dict[Buck
     }
 
 
+def read_figures_of(keys: Collection[BucketKey]) -> dict[BucketKey, dict[str, Figure]]:
+    """Return every figure of some buckets, by name; {} of one without any."""
+    answers = cassandra.execute_window((_SELECT_BETWEEN, (channel_id, bucket, bucket)) for channel_id, bucket in keys)
+    return {
+        key: {name: _figure_of(*columns) for _bucket, name, *columns in rows}
+        for key, rows in zip(keys, answers, strict=True)
+    }
+
+
 def read_figures_in(channel_ids: Collection[int]) -> dict[BucketKey, dict[str, Figure]]:
     """Return every figure of some channels, by channel and bucket, and name."""
     answers = cassandra.execute_window((_SELECT, (channel_id,)) for channel_id in channel_ids)

@@ -99,7 +99,8 @@ def bucket_action(request: HttpRequest, channel_id: int, bucket: int, action: st
 def _find_bucket(request: HttpRequest, channel_id: int, bucket: int) -> tuple[Channel, ChannelHealth, BucketHealth]:
     channel = channel_for(request.user, channel_id)
     health = read_channel_health(request.user, channel.pk)
-    return channel, health, with_repair_history(channel.pk, health.find(bucket))
+    (found,) = with_repair_history(channel.pk, [health.find(bucket)])
+    return channel, health, found
 
 
 # --- Context of the templates ---------------------------------------------------------------

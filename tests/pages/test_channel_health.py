@@ -231,7 +231,7 @@ def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, 
     refresh_summaries([channel.pk])
     page, listed = f"/admin/chatstore/channel/{channel.pk}/change/", f"/admin/chatstore/channel/?q={channel.pk}"
     operator, moderator = sign_in(otto), sign_in(mona)
-    assert "too many tombstones: 1; 4,321 tombstones in the worst bucket" in operator.get(page).content.decode()
+    assert "0 of 1" in operator.get(page).content.decode()
     for path in (page, listed):
         assert "Too many tombstones" in operator.get(path).content.decode()
         assert "4,321 (" in operator.get(path).content.decode()

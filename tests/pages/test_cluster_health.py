@@ -116,10 +116,9 @@ def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in
     channel = make_channel()
     note_deletes(channel.pk, BUCKET, 10**12)
     note_deletes(channel.pk, BUCKET - 1, 5)
-    # The monitor does so each minute.
     count_uncovered(None)
     html = read(otto, sign_in)
-    assert re.search(rf'href="/channels/{channel.pk}/health/">.*?<b>1,000,000,000,005</b>.*?in 2 buckets', html)
+    assert re.search(rf'href="/channels/{channel.pk}/health/">.*?<b>1,000,000,000,005</b>', html)
     BucketDeletes.objects.filter(channel_id=channel.pk).delete()
 
 

@@ -1,6 +1,6 @@
 """Health of a channel by bucket, from the ledger, the figures and the job runs; no bucket is read.
 
-Takes two store statements and two Postgres queries, however many buckets there are.
+Takes two store statements, a read of the repair history and a Postgres query, however many buckets there are.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ from chatstore.domain.health import (
     state_of_channel,
 )
 from chatstore.domain.live import Live
-from chatstore.domain.runs import RunState, Severity
+from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.domain.texts import pgettext_lazy
-from chatstore.models import Finding, JobRun
+from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.repair_status.repair_clock import last_repair_of
+from chatstore.operations.repair_status.repair_clock import (
+    MESSAGES,
+    last_full_repair_of,
+    last_repairs_of,
+)
 from chatstore.operations.rights import READ_HEALTH, require_channel
 from chatstore.store import figures, ledger
 from chatstore.store.figures import Figure
@@ -58,6 +61,9 @@ TOMBSTONES, SEEN_BY_REPAIR = "tombstones", "tombstones_seen_by_repair"
 
 REPAIRED_AT = "repaired_at"
 """Start of the last full repair of the bucket, in Unix milliseconds."""
+
+REPAIR_HISTORY = "repair history"
+"""Source of repairs that Cassandra's own history names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ class ChannelHealth:
 
     @property
     def last_repair_at(self) -> dt.datetime | None:
-        """Start of the last completed repair of all tables; None: none has completed."""
+        """Start of the last full repair of all nodes, as the repair clock has it; None: none within 30 days."""
         return None if self.last_repair is None else _from_ms(self.last_repair.value)
 
     @property
@@ -249,7 +255,7 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
     now = postgres_now()
     lives, measured = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
     findings = list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:"))
-    return describe_channel(channel_id, lives, measured, now=now, findings=findings, last_repair=last_full_repair())
+    return describe_channel(channel_id, lives, measured, now=now, findings=findings, last_repair=last_full_repair(now))
 
 
 def describe_channel(
@@ -273,28 +279,35 @@ def describe_channel(
     )
 
 
-def with_repair_history(channel_id: int, entry: BucketHealth) -> BucketHealth:
-    """Return a bucket with its last repair from Cassandra's history, if readable, even if not started by a job."""
+def with_repair_history(channel_id: int, entries: Sequence[BucketHealth]) -> list[BucketHealth]:
+    """Return buckets with their last repairs from Cassandra's history, if readable; that of all nodes may be earlier.
+
+    Takes one read of the history.
+    """
+    now = postgres_now()
     try:
-        began_at = last_repair_of(channel_id, entry.bucket)
+        began_at = last_repairs_of(channel_id, [entry.bucket for entry in entries])
     except StoreUnavailable:
-        return entry
+        return list(entries)
+    return [_with_repair(entry, began_at[entry.bucket], now) for entry in entries]
+
+
+def _with_repair(entry: BucketHealth, began_at: dt.datetime | None, now: dt.datetime) -> BucketHealth:
     if began_at is None or (entry.repaired_at is not None and entry.repaired_at >= began_at):
         return entry
-    return replace(entry, repaired=Figure(unix_ms(began_at), "repair history", postgres_now()))
+    return replace(entry, repaired=Figure(unix_ms(began_at), REPAIR_HISTORY, now))
 
 
-def last_full_repair() -> Figure | None:
-    """Return the start of the last completed repair of all tables, as a figure (`repaired_at`)."""
-    run = JobRun.objects.filter(job="repair", subject="", state=RunState.DONE, started_at__isnull=False)
-    last = run.order_by("-started_at").first()
-    if last is None or last.started_at is None:
+def last_full_repair(now: dt.datetime) -> Figure | None:
+    """Return the start of the last full repair of messages on all nodes, as a figure (`repaired_at`), read at `now`.
+
+    It is that of the repair clock, whichever tool started it. None also if the history cannot be read.
+    """
+    try:
+        began_at = last_full_repair_of(MESSAGES)
+    except StoreUnavailable:
         return None
-    return Figure(
-        unix_ms(last.started_at),
-        pgettext_lazy("source of a figure", "repair, run %(id)s", id=str(last.pk)),
-        last.ended_at or last.started_at,
-    )
+    return None if began_at is None else Figure(unix_ms(began_at), REPAIR_HISTORY, now)
 
 
 def tombstones_in(found: Mapping[str, Figure]) -> Figure | None:

@@ -12,22 +12,24 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.db.models.functions import Coalesce
 
-from chatstore.domain.buckets import bucket_days
+from chatstore.domain.buckets import BucketKey, bucket_days
 from chatstore.domain.errors import NodeUnreachable, StoreUnavailable
 from chatstore.domain.health import KnownBucket, severity_of
 from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.repair_rounds import RepairRound
 from chatstore.domain.runs import Severity
-from chatstore.models import Channel
+from chatstore.models import Channel, ChannelSummary
+from chatstore.models.maintenance import UNKNOWN_FIRST
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.health.channel_health import STALE_AFTER, health_limits
-from chatstore.operations.ledger.delete_log import uncovered_by_channel
-from chatstore.operations.ledger.summaries import channels_with_uncovered
-from chatstore.operations.repair_status.repair_clock import covered_until, read_clocks
+from chatstore.operations.health.channel_health import STALE_AFTER, health_limits, tombstones_in
+from chatstore.operations.health.heavy_buckets import latest_figures, list_figures
+from chatstore.operations.repair_status.repair_clock import read_clocks
 from chatstore.operations.repair_status.rounds import read_round
 from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
-from chatstore.store import counters, nodes, repairs, top_partitions
+from chatstore.store import counters, figures, nodes, repairs, top_partitions
+from chatstore.store.figures import Figure
 from chatstore.store.nodes import Node
 from chatstore.store.top_partitions import TopPartitions
 
@@ -42,11 +44,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Bucket of messages as listed by its replicas.
+    """Bucket of messages with its latest figures, which are those of its page and of findings.
 
-    bytes, tombstones: of the replica with the most; None: no replica lists it. per_replica: tombstones; None: that
-    replica does not list it, which proves nothing, since its list is lost in a restart. severity: by the measure of
-    the list that it is in.
+    bytes, tombstones: None if they were never measured. per_replica: tombstones that each replica lists; None: it does
+    not list it, which proves nothing, since its list is lost in a restart. severity: by the measure of the list that
+    it is in. figure: that measure, with its source and time.
     """
 
     channel_id: int
@@ -56,6 +58,7 @@ class Partition:
     tombstones: int | None
     per_replica: Mapping[str, int | None]
     severity: Severity | None
+    figure: Figure | None = None
 
     @property
     def first_day(self) -> dt.date:
@@ -64,6 +67,11 @@ class Partition:
     @property
     def last_day(self) -> dt.date:
         return bucket_days(self.bucket)[1]
+
+    @property
+    def is_listed(self) -> bool:
+        """Return whether its figure is what the replicas list; a later measurement may differ from their lists."""
+        return self.figure is not None and self.figure.source == top_partitions.SOURCE
 
     @property
     def replica_difference(self) -> int | None:
@@ -86,7 +94,10 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class WorstPartitions:
-    """Partitions with the most tombstones or bytes over all replicas. errors: unreachable nodes, with the reason."""
+    """Partitions with the most tombstones or bytes, of those that replicas list and the worst bucket of each channel.
+
+    They are ordered by their latest figures. errors: unreachable nodes, with the reason.
+    """
 
     by_tombstones: Sequence[Partition] = ()
     by_size: Sequence[Partition] = ()
@@ -101,7 +112,6 @@ class UncoveredChannel:
     channel_id: int
     channel: Channel | None
     deletes: int
-    buckets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +173,18 @@ def read_cluster_health(user: AbstractUser | AnonymousUser | None, *, is_brief: 
     found_nodes = try_read("nodes", nodes.read_nodes)
     if found_nodes is None:
         # No node responds; reading the other parts would only wait for the same timeout twice more.
-        missing |= dict.fromkeys(("clocks", "worst", "uncovered"), missing["nodes"])
-        clocks = worst = uncovered = None
+        missing |= dict.fromkeys(("clocks", "worst"), missing["nodes"])
+        clocks = worst = None
     else:
         clocks = try_read("clocks", lambda: read_clocks(now, only_deleted_from=is_brief))
-        worst = try_read("worst", lambda: read_worst(now, user))
-        uncovered = None if clocks is None or is_brief else _read_uncovered(clocks[0], user)
-        if clocks is None:
-            missing["uncovered"] = missing["clocks"]
+        worst = try_read("worst", lambda: read_worst(now, user, only_tombstones=is_brief))
     return ClusterHealth(
         now=now,
         nodes=found_nodes,
         clocks=clocks,
         repair_round=None if clocks is None or is_brief else read_round(now, clocks),
         worst=worst,
-        uncovered=uncovered,
+        uncovered=None if is_brief else _read_uncovered(user),
         read_path=None if is_brief else try_read("read_path", _read_counters),
         missing=missing,
     )
@@ -187,45 +194,67 @@ def _read_counters() -> ReadPath:
     return ReadPath(counters.read_all(), counters.counting_since())
 
 
-def read_worst(now: dt.datetime, user: AbstractUser | AnonymousUser | None = None) -> WorstPartitions:
-    """Return the worst partitions from all replicas' lists. Raises `StoreUnavailable` if no node responds.
+def read_worst(
+    now: dt.datetime, user: AbstractUser | AnonymousUser | None = None, *, only_tombstones: bool = False
+) -> WorstPartitions:
+    """Return the worst partitions. Raises `StoreUnavailable` if no node responds.
 
-    user: whose rights decide which channels are named; None for all.
+    user: whose rights decide which channels are named; None for all. only_tombstones: none by size.
     """
     known = top_partitions.read_latest()
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
-    tombstones = top_partitions.max_by_bucket(one.tombstones for one in lists.values())
-    sizes = top_partitions.max_by_bucket(one.sizes for one in lists.values())
-    chosen = {name: _largest(merged) for name, merged in (("tombstones", tombstones), ("sizes", sizes))}
+    listed = list_figures(lists.values())
+    names = ("tombstones",) if only_tombstones else ("tombstones", "bytes")
+    candidates = sorted({key for name in names for key in (*_largest(listed, name), *_worst_of_channels(name))})
+    noted = figures.read_figures_of(candidates)
+    latest = {key: latest_figures(listed.get(key, {}), noted[key]) for key in candidates}
+    chosen = {name: _largest(latest, name) for name in names}
     channels = _name_channels(user, {key[0] for keys in chosen.values() for key in keys})
 
-    def describe(key: top_partitions.Bucket, measured: KnownBucket) -> Partition:
+    def describe(key: BucketKey, name: str) -> Partition:
         _, replicas = repairs.locate_bucket(*key)
-        per_replica = {host: lists[host].tombstones.get(key) if host in lists else None for host in replicas}
+        tombstones, size = (_value_of(_figure_in(latest[key], one)) for one in ("tombstones", "bytes"))
+        is_by_size = name == "bytes"
+        measured = KnownBucket(live=None, bytes=size) if is_by_size else KnownBucket(live=None, tombstones=tombstones)
         return Partition(
             channel_id=key[0],
             bucket=key[1],
             channel=channels.get(key[0]),
-            bytes=sizes.get(key),
-            tombstones=tombstones.get(key),
-            per_replica=per_replica,
+            bytes=size,
+            tombstones=tombstones,
+            per_replica={host: lists[host].tombstones.get(key) if host in lists else None for host in replicas},
             severity=severity_of(measured, health_limits()),
+            figure=_figure_in(latest[key], name),
         )
 
     return WorstPartitions(
-        by_tombstones=[
-            describe(key, KnownBucket(live=None, tombstones=tombstones[key])) for key in chosen["tombstones"]
-        ],
-        by_size=[describe(key, KnownBucket(live=None, bytes=sizes[key])) for key in chosen["sizes"]],
+        by_tombstones=[describe(key, "tombstones") for key in chosen["tombstones"]],
+        by_size=[describe(key, "bytes") for key in chosen.get("bytes", ())],
         listings=[_describe_listing(one, now) for one in lists.values()],
         errors={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
     )
 
 
-def _largest(merged: Mapping[top_partitions.Bucket, int]) -> list[top_partitions.Bucket]:
-    return sorted((key for key, value in merged.items() if value > 0), key=lambda key: (-merged[key], key))[
-        :MAX_WORST_PARTITIONS
-    ]
+def _value_of(figure: Figure | None) -> int | None:
+    return None if figure is None else figure.value
+
+
+def _figure_in(found: Mapping[str, Figure], name: str) -> Figure | None:
+    """Return a bucket's figure by the name that it has in the table of all channels."""
+    return tombstones_in(found) if name == "tombstones" else found.get(name)
+
+
+def _worst_of_channels(name: str) -> list[BucketKey]:
+    """Return the worst buckets of the channels that have the most, by the index of the table of all channels."""
+    rows = ChannelSummary.objects.alias(key=Coalesce(name, UNKNOWN_FIRST)).filter(key__gt=0)
+    worst = rows.order_by("-key", "-channel_id").values_list("channel_id", f"{name}_bucket")
+    return list(worst[:MAX_WORST_PARTITIONS])
+
+
+def _largest(measured: Mapping[BucketKey, Mapping[str, Figure]], name: str) -> list[BucketKey]:
+    values = {key: figure.value for key, found in measured.items() if (figure := _figure_in(found, name)) is not None}
+    worst = sorted((key for key, value in values.items() if value > 0), key=lambda key: (-values[key], key))
+    return worst[:MAX_WORST_PARTITIONS]
 
 
 def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
@@ -234,14 +263,14 @@ def _describe_listing(one: TopPartitions, now: dt.datetime) -> Listing:
     return Listing(one.host, one.updated_at, one.is_live, one.floor.tombstones, one.floor.bytes, is_stale)
 
 
-def _read_uncovered(clock: RepairClock, user: AbstractUser | AnonymousUser | None) -> list[UncoveredChannel]:
-    since = None if clock.began_at is None else covered_until(clock.began_at)
-    # The monitor counts those of all channels each minute; these few are counted now.
-    found = uncovered_by_channel(since, channels_with_uncovered(limit=MAX_UNCOVERED_CHANNELS))
-    channels = _name_channels(user, {channel_id for channel_id, *_ in found})
+def _read_uncovered(user: AbstractUser | AnonymousUser | None) -> list[UncoveredChannel]:
+    """Return what the table of all channels has, by its index."""
+    rows = ChannelSummary.objects.alias(key=Coalesce("uncovered_deletes", UNKNOWN_FIRST)).filter(key__gt=0)
+    found = rows.order_by("-key", "-channel_id").values_list("channel_id", "uncovered_deletes")
+    deletes = dict(found[:MAX_UNCOVERED_CHANNELS])
+    channels = _name_channels(user, deletes)
     return [
-        UncoveredChannel(channel_id, channels.get(channel_id), deletes, buckets)
-        for channel_id, deletes, buckets in found
+        UncoveredChannel(channel_id, channels.get(channel_id), number or 0) for channel_id, number in deletes.items()
     ]
 
 

@@ -18,7 +18,11 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Finding
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
-from chatstore.operations.health.channel_health import BucketHealth, read_channel_health
+from chatstore.operations.health.channel_health import (
+    BucketHealth,
+    read_channel_health,
+    with_repair_history,
+)
 from chatstore.operations.health.cluster_health import read_worst
 from chatstore.operations.repair_status.repair_clock import read_clocks
 from chatstore.operations.repair_status.rounds import read_round
@@ -51,15 +55,17 @@ def report_channel(channel_id: int) -> Report:
     if channel is None:
         raise NotFound(_("Channel %(id)s does not exist.", id=str(channel_id)))
     health = read_channel_health(None, channel_id)
+    written = [entry for entry in health.buckets if entry.was_written]
     return {
         "channel": str(channel_id),
         "name": str(channel),
+        "state": health.state.name.lower(),
         "messages": health.messages,
         "uncounted_buckets": health.uncounted,
         "newest_page": {name: _figure(figure) for name, figure in health.newest_page.items()},
         "last_full_repair": _format_datetime(health.last_repair_at),
         "findings": [_finding(finding) for finding in health.findings],
-        "buckets": [_bucket(entry) for entry in health.buckets if entry.was_written],
+        "buckets": [_bucket(entry) for entry in with_repair_history(channel_id, written)],
         "ok": all(finding.severity != Severity.CRITICAL for finding in health.findings),
     }
 

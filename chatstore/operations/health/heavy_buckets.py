@@ -7,12 +7,13 @@ were deleted in the last two days, or a finding is open. The latest of several m
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django.conf import settings
 from django.db.models import Q, Sum
 
 from chatstore.domain.buckets import bucket_days
+from chatstore.domain.errors import NodeUnreachable
 from chatstore.domain.health import SOURCE_LABELS, KnownBucket, Limits, severity_of
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Days, Param, Size, ngettext_lazy
@@ -34,7 +35,11 @@ Measured = Mapping[str, Figure]
 
 def check_heavy_buckets(now: dt.datetime) -> None:
     """Monitor check: update the findings of heavy buckets. Raises `StoreUnavailable`."""
-    listed = _read_listed()
+    listed = list_figures(
+        top_partitions.read_latest().values(),
+        min_tombstones=settings.HEALTH_WARN_TOMBSTONES,
+        min_bytes=settings.HEALTH_WARN_BYTES,
+    )
     channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
     heavy: dict[Bucket, Problem] = {}
     names = Channel.objects.select_related("guild").in_bulk(channels)
@@ -50,7 +55,7 @@ def check_heavy_buckets(now: dt.datetime) -> None:
                 )
             if changed:
                 mark_due([channel_id])
-            found = _assess({**noted, **_later(changed, noted)})
+            found = _assess(latest_figures(listed.get((channel_id, bucket), {}), noted))
             if found is not None:
                 summary = _(
                     "%(channel)s, %(days)s: %(problem)s",
@@ -62,15 +67,17 @@ def check_heavy_buckets(now: dt.datetime) -> None:
     sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
 
 
-def _read_listed() -> Mapping[Bucket, Measured]:
-    """Return what replicas list above a limit. If they differ, the larger value counts, since a read scans it."""
+def list_figures(
+    lists_of_nodes: Iterable[TopPartitions | NodeUnreachable], *, min_tombstones: int = 1, min_bytes: int = 1
+) -> Mapping[Bucket, Measured]:
+    """Return what replicas list, from some values on. If they differ, the larger one counts, since a read scans it."""
     found: dict[Bucket, dict[str, Figure]] = {}
-    for lists in top_partitions.read_latest().values():
+    for lists in lists_of_nodes:
         if not isinstance(lists, TopPartitions) or lists.updated_at is None:
             continue
         for name, values, limit in (
-            (SEEN_BY_REPAIR, lists.tombstones, settings.HEALTH_WARN_TOMBSTONES),
-            ("bytes", lists.sizes, settings.HEALTH_WARN_BYTES),
+            (SEEN_BY_REPAIR, lists.tombstones, min_tombstones),
+            ("bytes", lists.sizes, min_bytes),
         ):
             for bucket, value in values.items():
                 known = found.get(bucket, {}).get(name)
@@ -78,6 +85,11 @@ def _read_listed() -> Mapping[Bucket, Measured]:
                     figure = Figure(value, top_partitions.SOURCE, lists.updated_at)
                     found.setdefault(bucket, {})[name] = figure
     return found
+
+
+def latest_figures(listed: Measured, noted: Measured) -> Measured:
+    """Return the figures of a bucket: those recorded, and those of the lists that are new and later."""
+    return {**noted, **_later(_changed_entries(listed, noted), noted)}
 
 
 def _changed_entries(listed: Measured, noted: Measured) -> Measured:

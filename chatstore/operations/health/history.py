@@ -1,9 +1,14 @@
-"""Daily measurements of channels, kept for 90 days, and the repairs in that time."""
+"""Daily measurements of channels, kept for 90 days, and the repairs in that time.
+
+A day has the figures that the channel's page had at the day's last measurement, also those of buckets that were not
+measured then. So the last day of a chart says what the page says.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
@@ -39,28 +44,50 @@ class Day:
 
 
 def note_day(channel_id: int, *, now: dt.datetime, read_ms: float | None) -> None:
-    """Record the day's measurements, from figures of the last 26 hours; values without one are left unchanged.
+    """Record the day's figures of a channel; those that were not measured in the last 26 hours are left unchanged.
 
     read_ms: duration of reading the newest page; None if it could not be read.
     """
-    found = list(figures.read_figures(channel_id).values())
-    live = [figures_of["live_rows"].value for figures_of in found if "live_rows" in figures_of]
-    measured = {
-        "tombstones": _most(map(tombstones_in, found), since=now - STALE_AFTER),
-        "bytes": _most((figures_of.get("bytes") for figures_of in found), since=now - STALE_AFTER),
-        "read_ms": read_ms,
-        "live_rows": sum(live) if live else None,
-    }
+    measured = _values_of(figures.read_figures(channel_id).values(), now) | {"read_ms": read_ms}
     ChannelDay.objects.update_or_create(
         channel_id=channel_id,
-        day=now.astimezone(dt.UTC).date(),
+        day=_day_of(now),
         defaults={name: value for name, value in measured.items() if value is not None},
     )
     mark_due([channel_id])
 
 
+def note_days(measured: Mapping[int, Collection[Mapping[str, Figure]]], *, now: dt.datetime) -> None:
+    """Record the day's figures of channels, as `note_day` does, without the newest page. measured: of their buckets."""
+    rows: dict[str, list[ChannelDay]] = defaultdict(list)
+    for channel_id, found in sorted(measured.items()):
+        for name, value in _values_of(found, now).items():
+            if value is not None:
+                rows[name].append(ChannelDay(channel_id=channel_id, day=_day_of(now), **{name: value}))
+    for name, days in rows.items():
+        ChannelDay.objects.bulk_create(
+            days, update_conflicts=True, unique_fields=["channel_id", "day"], update_fields=[name]
+        )
+
+
+def _values_of(found: Collection[Mapping[str, Figure]], now: dt.datetime) -> dict[str, float | None]:
+    """Return the figures of a day, from those of a channel's buckets; None: not measured in the last 26 hours."""
+    live = [one["live_rows"].value for one in found if "live_rows" in one]
+    return {
+        "tombstones": _most(map(tombstones_in, found), since=now - STALE_AFTER),
+        "bytes": _most((one.get("bytes") for one in found), since=now - STALE_AFTER),
+        "live_rows": sum(live) if live else None,
+    }
+
+
 def _most(measured: Iterable[Figure | None], *, since: dt.datetime) -> int | None:
-    return max((one.value for one in measured if one is not None and one.measured_at >= since), default=None)
+    """Return the highest value, also an older one; None unless one of them was measured since then."""
+    known = [one for one in measured if one is not None]
+    return max(one.value for one in known) if any(one.measured_at >= since for one in known) else None
+
+
+def _day_of(time: dt.datetime) -> dt.date:
+    return time.astimezone(dt.UTC).date()
 
 
 def channel_days(channel_id: int, *, today: dt.date, days: int = KEEP_DAYS) -> list[Day]:

@@ -25,6 +25,7 @@ from chatstore.operations.health.channel_health import (
     describe_channel,
     health_limits,
 )
+from chatstore.operations.health.history import note_days
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due
 from chatstore.operations.repair_status.repair_clock import (
     CHECK_INTERVAL_MINUTES,
@@ -57,9 +58,10 @@ _COPIED = (
 """Columns that a refresh writes."""
 
 
-def refresh_due_summaries(_now: dt.datetime) -> None:
+def refresh_due_summaries(now: dt.datetime) -> None:
     """Monitor check: refresh rows that are due, for `REFRESH_SECONDS` at most. Raises `StoreUnavailable`."""
     ends_at = time.monotonic() + REFRESH_SECONDS
+    refreshed: list[int] = []
     while time.monotonic() < ends_at and (due := _claim_due(CHANNELS_PER_BATCH)):
         try:
             refresh_summaries(due)
@@ -68,6 +70,10 @@ def refresh_due_summaries(_now: dt.datetime) -> None:
             raise
         # What has been measured meanwhile is due since then.
         ChannelSummary.objects.filter(pk__in=due, due_at__gt=ClockTimestamp()).update(due_at=None)
+        refreshed += due
+    if refreshed:
+        # A purge marks the channels in which it deleted.
+        count_uncovered(_repaired_until(now), channel_ids=refreshed)
 
 
 def count_uncovered_deletes(now: dt.datetime) -> None:
@@ -76,12 +82,17 @@ def count_uncovered_deletes(now: dt.datetime) -> None:
     Raises `StoreUnavailable`.
     """
     if now.minute % CHECK_INTERVAL_MINUTES == 0:
-        began_at = read_clock(MESSAGES, now).began_at
-        count_uncovered(None if began_at is None else covered_until(began_at))
+        count_uncovered(_repaired_until(now))
+
+
+def _repaired_until(now: dt.datetime) -> dt.datetime | None:
+    """Return the time up to which all deletes are covered by a repair; None: there was none."""
+    began_at = read_clock(MESSAGES, now).began_at
+    return None if began_at is None else covered_until(began_at)
 
 
 def refresh_summaries(channel_ids: Collection[int]) -> None:
-    """Copy the figures of channels that have a row. Raises `StoreUnavailable`."""
+    """Copy the figures of channels that have a row, also to today's row of their history. Raises `StoreUnavailable`."""
     ids = sorted(channel_ids)
     now = postgres_now()
     measured: dict[int, dict[int, dict[str, Figure]]] = defaultdict(dict)
@@ -92,6 +103,7 @@ def refresh_summaries(channel_ids: Collection[int]) -> None:
         for channel_id, lives in ledger.read_ledgers(ids)
     ]
     ChannelSummary.objects.bulk_create(rows, update_conflicts=True, unique_fields=["channel"], update_fields=_COPIED)
+    note_days({channel_id: found.values() for channel_id, found in measured.items()}, now=now)
 
 
 def refresh_states() -> None:

@@ -8,10 +8,10 @@ that records their completion.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from django.db import connection
-from django.db.models import Count, Max, Sum
+from django.db.models import Max
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.models import BucketDeletes
@@ -98,18 +98,6 @@ def mark_reconciled(channel_id: int, bucket: int, *, began_at: dt.datetime) -> N
     """Mark deletes as reconciled by a whole-bucket read that began at `began_at`, if they were sent before."""
     rows = BucketDeletes.objects.filter(channel_id=channel_id, bucket=bucket, is_reconciled=False)
     rows.filter(last_at__lte=began_at).update(is_reconciled=True)
-
-
-def uncovered_by_channel(since: dt.datetime | None, channel_ids: Collection[int]) -> Sequence[tuple[int, int, int]]:
-    """Return (channel, deletes, buckets) of deletes in some channels that no repair covers, most deletes first.
-
-    since: start of the last repair that covers everything; None: there was none. The hour in which a repair
-    began counts in full.
-    """
-    rows = BucketDeletes.objects.filter(channel_id__in=channel_ids)
-    rows = rows if since is None else rows.filter(last_at__gte=since)
-    found = rows.values("channel_id").annotate(number=Sum("deletes"), buckets=Count("bucket", distinct=True))
-    return list(found.order_by("-number", "channel_id").values_list("channel_id", "number", "buckets"))
 
 
 def prune_deletes(covered_since: dt.datetime) -> int:

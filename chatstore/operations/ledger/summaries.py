@@ -61,28 +61,24 @@ def note_purge(purge_id: int, ended_at: Mapping[int, dt.datetime]) -> None:
         mark_due(ended_at)
 
 
-def channels_with_uncovered(*, limit: int) -> list[int]:
-    """Return the channels with most deletes that no repair covers, as counted last, by the index of the table."""
-    summaries = ChannelSummary.objects.alias(key=Coalesce("uncovered_deletes", UNKNOWN_FIRST)).filter(key__gt=0)
-    return list(summaries.order_by("-key", "-channel_id").values_list("channel_id", flat=True)[:limit])
+def count_uncovered(since: dt.datetime | None, *, channel_ids: Collection[int] | None = None) -> None:
+    """Count the deletes of channels that no repair covers; only rows whose number has changed are written.
 
-
-def count_uncovered(since: dt.datetime | None) -> None:
-    """Count the deletes of every channel that no repair covers; only rows whose number has changed are written.
-
-    since: start of the last repair that covers everything; None: there was none.
+    since: start of the last repair that covers everything; None: there was none. channel_ids: None for all.
     """
     rows = BucketDeletes.objects.all() if since is None else BucketDeletes.objects.filter(last_at__gte=since)
-    sums = rows.values("channel_id").annotate(number=Sum("deletes")).order_by()
-    deletes: dict[int, int] = dict(sums.values_list("channel_id", "number"))
     # All but those with 0, by the index that the table is sorted by.
     summaries = ChannelSummary.objects.alias(key=Coalesce("uncovered_deletes", UNKNOWN_FIRST))
+    if channel_ids is not None:
+        rows, summaries = rows.filter(channel_id__in=channel_ids), summaries.filter(channel_id__in=channel_ids)
+    sums = rows.values("channel_id").annotate(number=Sum("deletes")).order_by()
+    deletes: dict[int, int] = dict(sums.values_list("channel_id", "number"))
     stored = dict(summaries.filter(Q(key__lt=0) | Q(key__gt=0)).values_list("channel_id", "uncovered_deletes"))
     changed = {channel_id: number for channel_id, number in deletes.items() if stored.get(channel_id, 0) != number}
     changed |= dict.fromkeys(stored.keys() - deletes.keys(), 0)
-    channel_ids = sorted(changed)
+    changed_ids = sorted(changed)
     # Each part in a transaction of its own. After a crash, the next count finds what is left.
-    for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
-        some = channel_ids[start : start + CHANNELS_AT_ONCE]
+    for start in range(0, len(changed_ids), CHANNELS_AT_ONCE):
+        some = changed_ids[start : start + CHANNELS_AT_ONCE]
         with connection.cursor() as cursor:
             cursor.execute(_SET_UNCOVERED, [some, [changed[channel_id] for channel_id in some]])

@@ -70,8 +70,7 @@ def _read_clocks(names: Sequence[str], now: dt.datetime | None) -> list[RepairCl
 def _describe_clock(
     table: str, now: dt.datetime, facts: tables.TableFacts, per_node: Mapping[str, dt.datetime | None]
 ) -> RepairClock:
-    known = [time for time in per_node.values() if time is not None]
-    began_at = min(known) if known and len(known) == len(per_node) else None
+    began_at = _first_began_at(per_node)
     is_deleted_from = table not in NEVER_DELETED_FROM and not is_only_copy()
     return RepairClock(
         table=table,
@@ -93,6 +92,19 @@ def repaired_by_node(names: Sequence[str]) -> dict[str, dict[str, dt.datetime | 
     """
     wanted = primary_ranges(cassandra.ring())
     return covered_since_by_table(dict(sorted(wanted.items())), repair_history.read_repaired_by_table(names))
+
+
+def last_full_repair_of(table: str) -> dt.datetime | None:
+    """Return the start of the last full repair of a table on all nodes, as its clock has it; None: none is known.
+
+    Raises `StoreUnavailable`.
+    """
+    return _first_began_at(repaired_by_node([table])[table])
+
+
+def _first_began_at(per_node: Mapping[str, dt.datetime | None]) -> dt.datetime | None:
+    known = [time for time in per_node.values() if time is not None]
+    return min(known) if known and len(known) == len(per_node) else None
 
 
 def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:

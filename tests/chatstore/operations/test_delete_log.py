@@ -19,7 +19,6 @@ from chatstore.operations.ledger.delete_log import (
     mark_reconciled,
     note_deletes,
     prune_deletes,
-    uncovered_by_channel,
 )
 from tests.chatstore.channels import VICTOR, fresh_id, now_ms, write_messages
 
@@ -29,10 +28,6 @@ def counted(channel_id: int) -> dict[int, int]:
     for bucket, deletes in BucketDeletes.objects.filter(channel_id=channel_id).values_list("bucket", "deletes"):
         found[bucket] = found.get(bucket, 0) + deletes
     return found
-
-
-def uncovered(channel_id: int, since: dt.datetime | None) -> list[tuple[int, int]]:
-    return [(deletes, buckets) for _channel_id, deletes, buckets in uncovered_by_channel(since, [channel_id])]
 
 
 def test_deletes_are_logged_even_for_rows_that_were_just_gone() -> None:
@@ -95,18 +90,6 @@ def test_a_read_does_not_cover_a_delete_still_in_flight() -> None:
     row = BucketDeletes.objects.get(channel_id=channel_id)
     assert not row.is_reconciled
     assert row.last_at > postgres_now() + dt.timedelta(seconds=MAX_SEND_DELAY_SECONDS - 10)
-
-
-def test_deletes_are_uncovered_from_the_last_repair_on() -> None:
-    channel_id = fresh_id()
-    repaired_at = postgres_now() - dt.timedelta(hours=2)
-    note_deletes(channel_id, 7, 3, sent_by=repaired_at - dt.timedelta(minutes=1))
-    note_deletes(channel_id, 8, 4, sent_by=repaired_at + dt.timedelta(minutes=1))
-    assert uncovered(channel_id, repaired_at) == [(4, 1)]
-    assert uncovered(channel_id, None) == [(7, 2)]
-    note_deletes(channel_id, 7, 2, sent_by=repaired_at + dt.timedelta(minutes=2))
-    # Hours are the unit: covered deletes may count again beside uncovered ones, never the reverse.
-    assert uncovered(channel_id, repaired_at) == [(9, 2)]
 
 
 def test_entries_that_are_read_and_repaired_are_removed() -> None:

@@ -12,6 +12,7 @@ from chatstore.operations.health.history import (
     delete_old_days,
     first_day,
     note_day,
+    note_days,
     repairs_since,
     worst_days,
 )
@@ -27,14 +28,22 @@ def note(channel_id: int, bucket: int, *, hours_ago: float, **found: int) -> Non
     figures.note_figures(channel_id, bucket, found, source="probe", measured_at=measured_at)
 
 
-def test_a_day_records_the_maximum_over_recently_measured_buckets() -> None:
+def test_a_day_has_the_maximum_over_all_buckets_once_one_of_them_was_measured() -> None:
     channel_id, now = fresh_id(), postgres_now()
     note(channel_id, 1, hours_ago=1, tombstones=70, bytes=5, live_rows=10)
     note(channel_id, 2, hours_ago=2, tombstones_seen_by_repair=90, live_rows=5)
     note(channel_id, 3, hours_ago=30, tombstones=50_000, bytes=80)
     note_day(channel_id, now=now, read_ms=2.5)
-    assert channel_days(channel_id, today=now.date()) == [Day(now.date(), 90, 5, 2.5)]
+    assert channel_days(channel_id, today=now.date()) == [Day(now.date(), 50_000, 80, 2.5)]
     assert ChannelDay.objects.get(channel_id=channel_id).live_rows == 15
+
+
+def test_a_day_without_a_measurement_has_no_value() -> None:
+    channel_id, now = fresh_id(), postgres_now()
+    note(channel_id, 1, hours_ago=30, tombstones=50_000, bytes=80)
+    note_day(channel_id, now=now, read_ms=2.5)
+    note_days({channel_id: figures.read_figures(channel_id).values()}, now=now)
+    assert channel_days(channel_id, today=now.date()) == [Day(now.date(), None, None, 2.5)]
 
 
 def test_unmeasured_figures_keep_the_value_of_the_day() -> None:

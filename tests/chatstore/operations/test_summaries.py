@@ -120,6 +120,10 @@ def test_deletes_that_no_repair_covers_are_counted(channel: Channel) -> None:
     changed_at = row_of(channel).uncovered_at
     count_uncovered(now - dt.timedelta(minutes=10))
     assert row_of(channel).uncovered_at == changed_at
+    # Hours are the unit: covered deletes may count again beside uncovered ones, never the reverse.
+    note_deletes(channel.pk, BUCKET, 2, sent_by=now)
+    count_uncovered(now - dt.timedelta(minutes=10), channel_ids=[channel.pk])
+    assert row_of(channel).uncovered_deletes in (7, 12), "12 unless an hour began between the two"
     count_uncovered(now + dt.timedelta(days=1))
     assert row_of(channel).uncovered_deletes == 0
 
