@@ -24,7 +24,8 @@ from chatstore.operations.rights import scope_for
 BEFORE = "before"
 """Query parameter: the last ID of the page before, exclusive."""
 
-ROWS_PER_PAGE = 100
+ROWS_PER_PAGE = 50
+"""Unfold renders a row in half a millisecond."""
 
 
 class KeysetPages:

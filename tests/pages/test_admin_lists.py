@@ -25,7 +25,7 @@ AUDIT = "/admin/moderation/auditentry/"
 @pytest.fixture
 def entries(ada: User) -> list[AuditEntry]:
     """More audit entries than a page has."""
-    return [record_action("hold_placed", actor=ada, channel_id=7) for _ in range(120)]
+    return [record_action("hold_placed", actor=ada, channel_id=7) for _ in range(ROWS_PER_PAGE + 20)]
 
 
 def ids_on(page: str) -> list[int]:
