@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
@@ -128,7 +129,9 @@ class ChannelAdmin(NeverDeleted):
         if page_us is None:
             return _("unknown")
         milliseconds = page_us / 1000
-        shown = _("%(number)s ms") % {"number": number_format(milliseconds, 0 if milliseconds >= 99.95 else 1)}
+        digits = 0 if milliseconds >= 99.95 else 1
+        # Django's own formatting truncates.
+        shown = _("%(number)s ms") % {"number": number_format(Decimal(f"{milliseconds:.{digits}f}"), digits)}
         return _with_day(shown, channel.summary.page_at)
 
     @admin.display(description=gettext_lazy("Empty buckets"))

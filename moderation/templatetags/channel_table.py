@@ -118,7 +118,7 @@ def _buckets(row: ChannelSummary, now: dt.datetime) -> str:
 def _changed(time: dt.datetime | None, now: dt.datetime) -> str:
     if time is None:
         return _("Never counted.")
-    return _("Counted every five minutes, changed %(ago)s, on %(time)s.") % {
+    return _("Counted after each purge and every five minutes, changed %(ago)s, on %(time)s.") % {
         "ago": formats.format_ago(time, now),
         "time": formats.format_exact(time),
     }

@@ -51,14 +51,14 @@ def report_cluster() -> Report:
 
 def report_channel(channel_id: int) -> Report:
     """Return a channel and its buckets, oldest first. ok: as for the cluster. Raises `NotFound`, `StoreUnavailable`."""
-    channel = Channel.objects.filter(pk=channel_id).first()
+    channel = Channel.objects.select_related("guild").filter(pk=channel_id).first()
     if channel is None:
         raise NotFound(_("Channel %(id)s does not exist.", id=str(channel_id)))
     health = read_channel_health(None, channel_id)
     written = [entry for entry in health.buckets if entry.was_written]
     return {
         "channel": str(channel_id),
-        "name": str(channel),
+        "name": channel.full_name,
         "state": health.state.name.lower(),
         "messages": health.messages,
         "uncounted_buckets": health.uncounted,

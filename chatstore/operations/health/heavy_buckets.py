@@ -59,7 +59,9 @@ def check_heavy_buckets(now: dt.datetime) -> None:
             if found is not None:
                 summary = _(
                     "%(channel)s, %(days)s: %(problem)s",
-                    channel=str(names[channel_id]) if channel_id in names else _("Channel %(id)s", id=str(channel_id)),
+                    channel=names[channel_id].full_name
+                    if channel_id in names
+                    else _("Channel %(id)s", id=str(channel_id)),
                     days=Days(*bucket_days(bucket)),
                     problem=found.summary,
                 )

@@ -234,7 +234,7 @@ def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
     for number, (channel_id, had_deletes) in _active(due, now=now):
         if time.monotonic() > give_up:
             return result | {"left for the next run": len(due) - number}
-        claim.report_progress(done=number, total=len(due), what=_("channel %(id)s", id=str(channel_id)))
+        claim.report_progress(done=number, total=len(due), what=_label_of(channel_id))
         try:
             result["buckets with deletes"] += _probe_buckets(channel_id, now=now) if had_deletes else 0
             probe_channel(channel_id, now=now)
@@ -248,6 +248,11 @@ def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
             consecutive_failures = 0
         claim.note(result)
     return result
+
+
+def _label_of(channel_id: int) -> str:
+    channel = Channel.objects.select_related("guild").filter(pk=channel_id).first()
+    return _("channel %(id)s", id=str(channel_id)) if channel is None else channel.full_name
 
 
 def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:

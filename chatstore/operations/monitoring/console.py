@@ -67,8 +67,8 @@ class Subject:
 
     @property
     def label(self) -> str:
-        """Channel and days, for example "#general, 11–20 March 2024"."""
-        channel = str(self.channel) if self.channel else _("channel %(id)s", id=str(self.channel_id))
+        """Channel and days, for example "#general (Tidewalkers), 11–20 March 2024"."""
+        channel = self.channel.full_name if self.channel else _("channel %(id)s", id=str(self.channel_id))
         return _("%(channel)s, %(days)s", channel=channel, days=Days(*bucket_days(self.bucket)))
 
 

@@ -55,12 +55,12 @@ def report_missing(step: Step, lost: Sequence[int]) -> None:
     """Open a finding for ids that nothing accounts for; in the transaction that counts the step."""
     if not lost:
         return
-    channel = Channel.objects.filter(id=step.channel_id).first()
+    channel = Channel.objects.select_related("guild").filter(id=step.channel_id).first()
     message = ngettext_lazy(
         "%(count)s message that should have been kept is missing after a purge in %(channel)s, %(days)s.",
         "%(count)s messages that should have been kept are missing after a purge in %(channel)s, %(days)s.",
         len(lost),
-        channel=str(channel) if channel else _("channel %(id)s", id=str(step.channel_id)),
+        channel=channel.full_name if channel else _("channel %(id)s", id=str(step.channel_id)),
         days=Days(*bucket_days(step.bucket)),
     )
     details = {

@@ -11,7 +11,7 @@ from chatstore.domain.buckets import bucket_at, bucket_window
 from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.models import Channel, ChannelDay, Finding
+from chatstore.models import Channel, ChannelDay, Finding, Guild
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
@@ -27,7 +27,8 @@ BUCKET = 333
 @pytest.fixture
 def channel_id() -> Iterator[int]:
     """Yield a named channel with very many recent deletes, so that its figures are checked."""
-    channel = Channel.objects.create(pk=fresh_id(), name="general")
+    guild = Guild.objects.create(pk=fresh_id(), name="Tidewalkers")
+    channel = Channel.objects.create(pk=fresh_id(), name="general", guild=guild)
     note_deletes(channel.pk, BUCKET, 5_000)
     yield channel.pk
     Finding.objects.filter(kind=HEAVY_BUCKET, subject__startswith=f"{channel.pk}:").delete()
@@ -56,7 +57,7 @@ def test_a_bucket_over_a_threshold_is_reported_once_with_its_source(channel_id: 
     assert again is not None
     assert first.pk == again.pk
     assert (first.severity, first.details) == (Severity.WARNING, {"tombstones": 1_200})
-    assert "general" in first.summary
+    assert "#general (Tidewalkers), " in first.summary
     assert "A full read scans 1,200 tombstones (full read, " in first.summary
 
 
