@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 from django_celery_beat import models as beat
 
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
+from chatstore.admin_guilds import GuildForm
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
 from chatstore.domain.errors import BadInput
@@ -79,10 +80,25 @@ class NeverDeleted(RecordedAdmin, KeysetAdmin):
 
 @admin.register(Guild)
 class GuildAdmin(NeverDeleted):
-    """Guilds."""
+    """Guilds. Several channels can be added with one."""
 
     list_display = ("name", "id")
     search_fields = ("name", "=id")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Return a form with a field for new channels for accounts that may add them."""
+        may_save = self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
+        if may_save and admin.site.get_model_admin(Channel).has_add_permission(request):
+            kwargs["form"] = GuildForm
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Add the new channels, each as if it had been added by its own form."""
+        super().save_related(request, form, formsets, change)
+        for channel in form.cleaned_data.get("new_channels", ()):
+            channel.guild = form.instance
+            channel.save(force_insert=True)
+            admin.site.get_model_admin(Channel).log_addition(request, channel, [{"added": {}}])
 
 
 @admin.register(Channel)

@@ -85,21 +85,11 @@ def register_servers(page: Page, hands: Hands, world: World) -> None:
     """Register servers and their channels under "Admin"."""
     hands.click(page.get_by_role("navigation", name="Main").get_by_role("link", name="Admin"))
     hands.click(page.locator('a[href="/admin/chatstore/guild/add/"]').first)
-    for number, name in enumerate(world.servers):
+    for number, (name, channels) in enumerate(world.servers.items()):
         hands.fill(page.locator("#id_id"), str(fresh_id()))
         hands.fill(page.locator("#id_name"), name)
+        hands.fill(page.get_by_label("New channels"), "\n".join(f"{pk} {channel}" for channel, pk in channels.items()))
         is_last = number == len(world.servers) - 1
-        hands.click(page.locator('[name="_save"]' if is_last else '[name="_addanother"]'))
-    hands.click(page.locator('a[href="/admin/chatstore/channel/"]').first)
-    hands.click(page.locator('a[href="/admin/chatstore/channel/add/"]').first)
-    channels = [(server, name, pk) for server, some in world.servers.items() for name, pk in some.items()]
-    for number, (server, name, pk) in enumerate(channels):
-        hands.fill(page.locator("#id_id"), str(pk))
-        hands.click(page.locator(".select2-selection"))
-        hands.fill(page.locator(".select2-search__field"), server)
-        hands.click(page.locator(".select2-results__option", has_text=server))
-        hands.fill(page.locator("#id_name"), name)
-        is_last = number == len(channels) - 1
         hands.click(page.locator('[name="_save"]' if is_last else '[name="_addanother"]'))
     expect(page.get_by_text("was added successfully")).to_be_visible()
     hands.click(page.get_by_text("Back to the channels"))
