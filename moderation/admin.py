@@ -18,7 +18,7 @@ from chatstore.admin_log import RecordedAdmin, register_recorder
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry, Purge, RaidSettings
@@ -28,6 +28,8 @@ from moderation.presentation.audit import AUDIT_ACTIONS, label_of
 MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
 
+
+_LINK = '<a href="{}" class="text-primary-600">{}</a>'
 
 register_recorder(record_admin_change)
 
@@ -95,7 +97,7 @@ class PurgeAdmin(ReadOnly):
         """Link to the page of the purge; the rewrite of a bucket has none."""
         if purge.is_rewrite:
             return _("Rewrite of a bucket")
-        return format_html('<a href="{}">{}</a>', reverse("purge", args=[purge.pk]), _("Open purge"))
+        return format_html(_LINK, reverse("purge", args=[purge.pk]), _("Open purge"))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Purge], search_term: str
@@ -108,7 +110,7 @@ class PurgeAdmin(ReadOnly):
 class AuditEntryAdmin(ReadOnly):
     """The audit log: one row per action, newest first."""
 
-    list_display = ("at", "action_label", "actor", "purge_link", "channel_link")
+    list_display = ("at", "action_label", "actor", "purge_link", "place")
     list_filter = (ActionFilter,)
     list_select_related = ("actor",)
     search_fields = ("=id", "=channel_id", "=purge", "actor__username")
@@ -122,10 +124,11 @@ class AuditEntryAdmin(ReadOnly):
         return _search(queryset, search_term, ids=("pk", "channel_id", "purge"), staff="actor"), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
-        """Return the entries with the names of their channels."""
+        """Return the entries with the names of their channels and guilds."""
         entries: QuerySet[AuditEntry] = super().get_queryset(request)
-        names = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
-        return entries.annotate(channel_name=Subquery(names))
+        channels = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
+        guilds = Guild.objects.filter(pk=OuterRef("guild_id")).values("name")[:1]
+        return entries.annotate(channel_name=Subquery(channels), guild_name=Subquery(guilds))
 
     @admin.display(description=gettext_lazy("Action"), ordering="action")
     def action_label(self, entry: AuditEntry) -> str:
@@ -138,16 +141,20 @@ class AuditEntryAdmin(ReadOnly):
         if entry.purge_id is None:
             return None
         label = _("Purge %(id)s") % {"id": entry.purge_id}
-        return format_html('<a href="{}">{}</a>', reverse("purge", args=[entry.purge_id]), label)
+        return format_html(_LINK, reverse("purge", args=[entry.purge_id]), label)
 
-    @admin.display(description=gettext_lazy("Channel"), ordering="channel_id", empty_value="–")
-    def channel_link(self, entry: AuditEntry) -> str | None:
-        """Link to the channel by its name; by its ID if it is gone."""
-        if entry.channel_id is None:
+    @admin.display(description=gettext_lazy("Channel or server"), empty_value="–")
+    def place(self, entry: AuditEntry) -> str | None:
+        """Link to the channel by its name and its guild's, or to the guild's entries; by ID if it is gone."""
+        channel, guild = getattr(entry, "channel_name", None), getattr(entry, "guild_name", None)
+        server = None if entry.guild_id is None else show_hidden(guild or str(entry.guild_id))
+        if entry.channel_id is not None:
+            name = show_hidden(channel or str(entry.channel_id))
+            label = name if server is None else _("%(channel)s (%(server)s)") % {"channel": name, "server": server}
+            return format_html(_LINK, reverse("timeline", args=[entry.channel_id]), label)
+        if server is None:
             return None
-        name = getattr(entry, "channel_name", None)
-        label = show_hidden(name) if name else str(entry.channel_id)
-        return format_html('<a href="{}">{}</a>', reverse("timeline", args=[entry.channel_id]), label)
+        return format_html(_LINK, f"{reverse('audit')}?server={entry.guild_id}", server)
 
     @admin.display(description=gettext_lazy("Messages"), empty_value="–")
     def messages(self, entry: AuditEntry) -> str:

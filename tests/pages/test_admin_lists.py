@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from chatstore.admin_lists import ROWS_PER_PAGE
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.models import AuditEntry
 from moderation.operations.access.audit import record_action
@@ -80,6 +80,16 @@ def test_actions_have_labels(ada: User, sign_in: SignIn, entries: list[AuditEntr
     page = sign_in(ada).get(AUDIT).content.decode()
     assert "Hold placed" in page
     assert ">hold_placed<" not in page
+
+
+def test_an_entry_names_its_channel_with_the_server_or_the_server(ada: User, sign_in: SignIn) -> None:
+    guild = Guild.objects.create(pk=fresh_id(), name="Harbour <b>")
+    channel = Channel.objects.create(pk=fresh_id(), name="general", guild=guild)
+    record_action("hold_placed", actor=ada, channel_id=channel.pk, guild_id=guild.pk)
+    record_action("guild_added", actor=ada, guild_id=guild.pk)
+    page = sign_in(ada).get(f"{AUDIT}?q={ada.username}").content.decode()
+    assert f'href="/channels/{channel.pk}/" class="text-primary-600">general (Harbour &lt;b&gt;)</a>' in page
+    assert f'href="/audit/?server={guild.pk}" class="text-primary-600">Harbour &lt;b&gt;</a>' in page
 
 
 def test_an_entry_is_found_by_each_of_its_ids(ada: User, sign_in: SignIn) -> None:
