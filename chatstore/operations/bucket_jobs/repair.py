@@ -14,6 +14,7 @@ from chatstore.models import JobRun
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import REPAIRED_AT, SEEN_BY_REPAIR
+from chatstore.operations.health.measured import show_measured
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim, request_automatic_run
 from chatstore.operations.ledger.summaries import mark_due
@@ -73,6 +74,7 @@ def note_measured(measured: Measured) -> dict[str, Any]:
         measured_at=measured.measured_at,
     )
     mark_due([measured.channel_id])
+    show_measured(measured.channel_id)
     per_replica: dict[str, Any] = {"replicas are": "in sync" if measured.in_sync else "different"}
     for host in measured.tombstones:
         per_replica[f"tombstones on {host}"] = _format_count(measured.tombstones[host])

@@ -9,6 +9,7 @@ from typing import Any
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.channel_lock import ChannelLocked, lock_owner
+from chatstore.operations.health.measured import show_measured
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim
 from chatstore.operations.ledger.refresh import try_refresh_bucket
@@ -33,6 +34,7 @@ def verify_bucket_run(claim: Claim) -> Mapping[str, Any]:
             time.sleep(RETRY_DELAY_SECONDS)
         bucket_read = try_refresh_bucket(channel_id, bucket, job=f"verify:{claim.run.pk}", between_pages=claim.check)
         if bucket_read is not None:
+            show_measured(channel_id)
             return {
                 "messages": bucket_read.read.authored,
                 "pages": "skip it" if bucket_read.live.is_empty else "read it",

@@ -7,7 +7,7 @@ were deleted in the last two days, or a finding is open. The latest of several m
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from django.conf import settings
 from django.db.models import Q, Sum
@@ -35,13 +35,31 @@ Measured = Mapping[str, Figure]
 
 def check_heavy_buckets(now: dt.datetime) -> None:
     """Monitor check: update the findings of heavy buckets. Raises `StoreUnavailable`."""
-    listed = list_figures(
+    listed = _read_listed()
+    channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
+    sync_findings(HEAVY_BUCKET, _find_heavy(listed, channels))
+
+
+def check_channel(channel_id: int) -> None:
+    """Update the findings of one channel's heavy buckets, as the monitor does. Raises `StoreUnavailable`."""
+    listed = {key: found for key, found in _read_listed().items() if key[0] == channel_id}
+    others = Finding.objects.open().filter(kind=HEAVY_BUCKET).exclude(subject__startswith=f"{channel_id}:")
+    unchecked = list(others.values_list("subject", flat=True))
+    sync_findings(HEAVY_BUCKET, _find_heavy(listed, [channel_id]), unchecked=unchecked)
+
+
+def _read_listed() -> Mapping[Bucket, Measured]:
+    """Return what replicas list above a limit."""
+    return list_figures(
         top_partitions.read_latest().values(),
         min_tombstones=settings.HEALTH_WARN_TOMBSTONES,
         min_bytes=settings.HEALTH_WARN_BYTES,
     )
-    channels = {channel_id for channel_id, _ in listed} | _channels_in_question(now)
-    heavy: dict[Bucket, Problem] = {}
+
+
+def _find_heavy(listed: Mapping[Bucket, Measured], channels: Collection[int]) -> dict[str, Problem]:
+    """Return the problems with buckets of channels, by the subject of their findings."""
+    heavy: dict[str, Problem] = {}
     names = Channel.objects.select_related("guild").in_bulk(channels)
     for channel_id in channels:
         measured = figures.read_figures(channel_id)
@@ -65,8 +83,8 @@ def check_heavy_buckets(now: dt.datetime) -> None:
                     days=Days(*bucket_days(bucket)),
                     problem=found.summary,
                 )
-                heavy[channel_id, bucket] = Problem(found.severity, summary, found.details)
-    sync_findings(HEAVY_BUCKET, {f"{channel_id}:{bucket}": found for (channel_id, bucket), found in heavy.items()})
+                heavy[f"{channel_id}:{bucket}"] = Problem(found.severity, summary, found.details)
+    return heavy
 
 
 def list_figures(

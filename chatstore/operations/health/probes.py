@@ -32,6 +32,7 @@ from chatstore.operations.health.channel_health import (
     NEWEST_PAGE_US,
 )
 from chatstore.operations.health.history import delete_old_days, note_day
+from chatstore.operations.health.measured import show_measured
 from chatstore.operations.health.summaries import refresh_states
 from chatstore.operations.jobs.runs import Claim, request_automatic_run
 from chatstore.operations.ledger.delete_log import last_delete
@@ -74,9 +75,11 @@ def probe_run(claim: Claim) -> Mapping[str, Any]:
         return probe_channels(claim, due_channels(now))
     channel_id, bucket = parse_subject(claim.run.subject)
     if bucket is None:
-        return probe_channel(channel_id, now=postgres_now())
-    result = probe_bucket(channel_id, bucket, whole=True)
-    note_day(channel_id, now=postgres_now(), read_ms=None)
+        result = probe_channel(channel_id, now=postgres_now())
+    else:
+        result = probe_bucket(channel_id, bucket, whole=True)
+        note_day(channel_id, now=postgres_now(), read_ms=None)
+    show_measured(channel_id)
     return result
 
 

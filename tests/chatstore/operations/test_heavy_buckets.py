@@ -9,16 +9,20 @@ import pytest
 
 from chatstore.domain.buckets import bucket_at, bucket_window
 from chatstore.domain.milliseconds import DAY_MS
-from chatstore.domain.runs import Severity
+from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.models import Channel, ChannelDay, Finding, Guild
+from chatstore.models import Channel, ChannelDay, ChannelSummary, Finding, Guild, JobRun
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
+from chatstore.operations.jobs.runs import work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.store import ledger
 from chatstore.store.figures import note_figures
 from chatstore.store.measuring import measure_bucket
 from tests.chatstore.channels import delete_rows, fresh_id, now_ms, spread_ids, write_messages
+from tests.findings import close_finding
 
 BUCKET = 333
 """Long ago."""
@@ -74,6 +78,26 @@ def test_the_newer_measurement_counts_whatever_its_source(channel_id: int) -> No
     assert check(channel_id) is not None
     measure(channel_id, minutes_ago=30, tombstones_seen_by_repair=2, source="top partitions")
     assert check(channel_id) is None
+
+
+@pytest.mark.parametrize("job", ["probe", "measure", "verify"])
+def test_a_measurement_on_request_updates_finding_and_table_before_its_run_ends(job: str, channel_id: int) -> None:
+    ledger.ensure_row(channel_id, BUCKET)
+    measure(channel_id, tombstones=60_000, tombstones_seen_by_repair=60_000)
+    other = open_finding(HEAVY_BUCKET, f"{fresh_id()}:{BUCKET}", Problem(Severity.WARNING, "another channel's"))
+    found = check(channel_id)
+    assert found is not None
+    # The checks have closed the other one too, since nothing was measured there.
+    Finding.objects.filter(pk=other.pk).update(closed_at=None)
+    run = JobRun.objects.create(job=job, subject=f"{channel_id}:{BUCKET}", due_at=postgres_now())
+    done = work_on_run(run.pk)
+    assert done is not None
+    assert (done.state, done.error) == (RunState.DONE, "")
+    found.refresh_from_db()
+    assert found.closed_at is not None
+    assert ChannelSummary.objects.get(channel_id=channel_id).tombstones == 0
+    assert Finding.objects.open().filter(pk=other.pk).exists()
+    close_finding(HEAVY_BUCKET, other.subject)
 
 
 def test_it_is_checked_until_resolved_even_without_new_deletes(channel_id: int) -> None:
