@@ -15,6 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from chatstore.models.names import LONGEST_NAME
+from moderation.domain.datetimes import MAX_CHARACTERS
 from moderation.domain.filters import Content
 from moderation.domain.links import find_message_link
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS
@@ -76,8 +77,8 @@ class TermsForm(forms.Form):
     """One group of conditions in the composer."""
 
     authors = forms.CharField(required=False, max_length=NAMES_CHARACTERS, label=gettext_lazy("Written by"))
-    after = forms.CharField(required=False, max_length=40, label=gettext_lazy("From"))
-    before = forms.CharField(required=False, max_length=40, label=gettext_lazy("Until"))
+    after = forms.CharField(required=False, max_length=MAX_CHARACTERS, label=gettext_lazy("From"))
+    before = forms.CharField(required=False, max_length=MAX_CHARACTERS, label=gettext_lazy("Until"))
     words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing words"))
     any_words = forms.CharField(required=False, max_length=500, label=gettext_lazy("Containing any of the words"))
     similar = forms.CharField(

@@ -274,7 +274,7 @@ def _conditions(terms: Terms, *, user: Actor, now: dt.datetime) -> Iterator[Filt
     if terms.after.strip():
         yield Since(first_id_from(parse_datetime(terms.after, now=now)))
     if terms.before.strip():
-        yield Before(first_id_from(parse_datetime(terms.before, now=now)))
+        yield Before(first_id_from(parse_datetime(terms.before, now=now, is_end=True)))
     if terms.words.strip():
         yield Words(terms.words.strip())
     if terms.any_words.strip():

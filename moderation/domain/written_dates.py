@@ -1,0 +1,195 @@
+"""Parsing of one day or time as people write it in English, or how long ago it was."""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import re
+from collections.abc import Sequence
+
+_UNITS = {
+    "s": dt.timedelta(seconds=1),
+    "m": dt.timedelta(minutes=1),
+    "h": dt.timedelta(hours=1),
+    "d": dt.timedelta(days=1),
+    "w": dt.timedelta(weeks=1),
+}
+_FRACTIONS = {"half a": 0.5, "half an": 0.5, "a": 1, "an": 1, "one": 1}
+
+_UNIT = r"(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)"
+_AMOUNT = rf"(?:[0-9]{{1,5}}|half an?|an?|one) ?{_UNIT}"
+_AGO = re.compile(
+    rf"(?:last |past )?(?P<amounts>{_AMOUNT}(?: {_AMOUNT})*)(?: ago)?|(?:last|past) (?P<unit>{_UNIT})"
+    r"|(?P<now>(?:just |right )?now)",
+    re.IGNORECASE,
+)
+_EACH = re.compile(rf"(?P<number>[0-9]+|half an?|an?|one) ?(?P<unit>{_UNIT})", re.IGNORECASE)
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+_NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th|\.)?"
+_WRITTEN = re.compile(
+    rf"""
+    (?:(?P<word>today|yesterday)
+      |(?P<last>last\ |on\ )?(?P<name>{"|".join(f"{name[:3]}(?:{name[3:]})?" for name in _WEEKDAYS)})
+      |(?P<numbers>[0-9]{{1,2}}(?P<mark>[./])[0-9]{{1,2}}(?P=mark)[0-9]{{4}}|[0-9]{{4}}/[0-9]{{1,2}}/[0-9]{{1,2}})
+      |(?:(?P<weekday>[a-z]{{3,9}}),?\ )?
+       (?:(?P<day>{_NUMBER})\ (?P<month>[a-z]{{3,9}})|(?P<us_month>[a-z]{{3,9}})\ (?P<us_day>{_NUMBER}))
+       (?:,?\ (?P<year>[0-9]{{4}}))?
+    )?
+    (?:(?:^|,?\ (?:at\ )?)(?P<clock>[0-9]{{1,2}}[:h][0-9]{{2}}(?::[0-9]{{2}})?(?:\ ?[ap]m)?|[0-9]{{1,2}}\ ?[ap]m))?
+    (?P<utc>\ UTC)?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Dates as pages write them, "11 Mar 2024, 15:02", and as people do: "yesterday 14:30", "last Monday 2 pm"."""
+
+_WITH_UTC = re.compile(r"([^()]+) \(([^()]+) UTC\)", re.IGNORECASE)
+"""A local time with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)", "1 Mar 2024, 00:30 (29 Feb 2024, 23:30 UTC)"."""
+
+
+class AmbiguousDate(ValueError):
+    """Two numbers of which either can be the month, such as 3/11/2024."""
+
+
+def parse_ago(typed: str, now: dt.datetime) -> dt.datetime | None:
+    """Return the time of "20 minutes ago", "last hour", "1 h 5 min" or "just now"; None for other texts."""
+    found = _AGO.fullmatch(typed)
+    if found is None:
+        return None
+    if found["now"]:
+        return now
+    if found["unit"]:
+        return now - _UNITS[found["unit"][0].lower()]
+    ago = dt.timedelta()
+    for each in _EACH.finditer(found["amounts"]):
+        number = each["number"].lower()
+        ago += _UNITS[each["unit"][0].lower()] * (_FRACTIONS[number] if number in _FRACTIONS else int(number))
+    return now - ago
+
+
+def parse_written(typed: str, now: dt.datetime) -> dt.datetime:
+    """Return a time that is written in words, in the zone of `now` unless UTC is beside it, or in ISO 8601.
+
+    Raises `ValueError` for other texts, `OverflowError`.
+    """
+    beside = _WITH_UTC.fullmatch(typed)
+    if beside is not None:
+        return _parse_utc(beside[1], beside[2], now.astimezone(dt.UTC))
+    written = _WRITTEN.fullmatch(typed)
+    if written is not None and (_names_day(written) or written["clock"]):
+        return _to_time(written, now.astimezone(dt.UTC) if written["utc"] else now)
+    time = dt.datetime.fromisoformat(typed)
+    return time if time.tzinfo else time.replace(tzinfo=now.tzinfo)
+
+
+def parse_month(typed: str, now: dt.datetime) -> dt.datetime | None:
+    """Return the beginning of "March 2024"; None for other texts."""
+    name, _, year = typed.partition(" ")
+    if not year.isascii() or not year.isdigit() or len(year) != 4:
+        return None
+    try:
+        return dt.datetime(int(year), 1 + _index_of(name, _MONTHS), 1, tzinfo=now.tzinfo)
+    except ValueError:
+        return None
+
+
+def _names_day(written: re.Match[str]) -> bool:
+    return any(written.group("word", "name", "numbers", "day", "us_day"))
+
+
+def _parse_utc(local: str, utc: str, now: dt.datetime) -> dt.datetime:
+    """Return a time from its text in UTC, whose day is that of the local text if it has none of its own.
+
+    The text may come from a page in another time zone, and a local time is repeated when the clocks are set back.
+    """
+    written, own = _WRITTEN.fullmatch(local), _WRITTEN.fullmatch(utc)
+    if written is None or own is None or written["day"] is None or own["clock"] is None or own["word"] or own["utc"]:
+        raise ValueError(local, utc)
+    return _to_time(own, now, day=_day_of(own if _names_day(own) else written, now))
+
+
+def _to_time(written: re.Match[str], now: dt.datetime, *, day: dt.date | None = None) -> dt.datetime:
+    """Return the time in the zone of `now`. day: instead of the text's own."""
+    clock = _clock_of(written["clock"])
+    if day is None and _names_day(written):
+        day = _day_of(written, now)
+    if day is not None:
+        return dt.datetime.combine(day, clock, now.tzinfo)
+    # The last one; the clock repeats an hour when it is set back.
+    today = now.date()
+    options = ((today, 1), (today, 0), (today - dt.timedelta(days=1), 0))
+    times = (dt.datetime.combine(each, clock.replace(fold=fold), now.tzinfo) for each, fold in options)
+    return next(time for time in times if time.astimezone(dt.UTC) <= now.astimezone(dt.UTC))
+
+
+def _clock_of(text: str | None) -> dt.time:
+    """Return a time of day; midnight if there is none. Raises `ValueError`."""
+    if text is None:
+        return dt.time()
+    half = text[-2:].lower() if text[-1] in "mM" else ""
+    hour, minute, second = map(int, [*re.findall("[0-9]+", text), "0", "0"][:3])
+    if half:
+        if not 1 <= hour <= 12:
+            raise ValueError(text)
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return dt.time(hour, minute, second)
+
+
+def _day_of(written: re.Match[str], now: dt.datetime) -> dt.date:
+    """Return the day that is written. Raises `ValueError`."""
+    today = now.date()
+    if written["word"]:
+        return today if written["word"].lower() == "today" else today - dt.timedelta(days=1)
+    if written["name"]:
+        ago = (today.weekday() - _index_of(written["name"], _WEEKDAYS)) % 7
+        is_before_today = (written["last"] or "").lower() == "last "
+        return today - dt.timedelta(days=7 if is_before_today and not ago else ago)
+    if written["numbers"]:
+        return _day_of_numbers(written["numbers"])
+    month = 1 + _index_of(written["month"] or written["us_month"], _MONTHS)
+    number = int(re.sub(r"\D", "", written["day"] or written["us_day"]))
+    if written["year"] is not None:
+        day = dt.date(int(written["year"]), month, number)
+    else:
+        # The last one; 29 February may be missing in either year.
+        years = [year for year in (now.year, now.year - 1) if number <= calendar.monthrange(year, month)[1]]
+        past = [day for day in (dt.date(year, month, number) for year in years) if day <= today]
+        if not past:
+            raise ValueError(written[0])
+        day = past[0]
+    if written["weekday"] and _index_of(written["weekday"], _WEEKDAYS) != day.weekday():
+        raise ValueError(written[0])
+    return day
+
+
+def _day_of_numbers(text: str) -> dt.date:
+    """Return the day of 2024/3/11, of 11.3.2024, or of 13/3/2024 and 3/13/2024. Raises `ValueError`."""
+    first, second, third = map(int, re.findall("[0-9]+", text))
+    if first > 31:
+        return dt.date(first, second, third)
+    if "." in text or first > 12 or first == second:
+        return dt.date(third, second, first)
+    if second > 12:
+        return dt.date(third, first, second)
+    raise AmbiguousDate(text)
+
+
+def _index_of(name: str, names: Sequence[str]) -> int:
+    """Return the index of a name in full or by its first three letters. Raises `ValueError`."""
+    short = [full[:3] for full in names]
+    return (names if name.lower() in names else short).index(name.lower())

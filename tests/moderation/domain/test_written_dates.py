@@ -1,0 +1,92 @@
+"""Every date that pages write can be typed, in every time zone."""
+
+import datetime as dt
+from collections.abc import Callable
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moderation.domain.datetimes import MAX_CHARACTERS, parse_datetime
+from moderation.presentation import formats
+
+NOW = dt.datetime(2026, 5, 1, 12, 30, 41, tzinfo=dt.UTC)
+
+ZONES = st.sampled_from(
+    ["UTC", "Europe/Berlin", "Europe/London", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Apia", "Pacific/Niue"]
+)
+TIMES = st.timedeltas(dt.timedelta(days=3), dt.timedelta(days=20_000)).map(lambda ago: NOW - ago)
+
+Write = Callable[[dt.datetime], str]
+Round = Callable[[dt.datetime], dt.datetime]
+
+
+def to_day(time: dt.datetime) -> dt.datetime:
+    return time.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+
+
+def to_minute(time: dt.datetime) -> dt.datetime:
+    return time.replace(second=0, microsecond=0)
+
+
+def to_second(time: dt.datetime) -> dt.datetime:
+    return time.replace(microsecond=0)
+
+
+FORMATS: list[tuple[Write, Round]] = [
+    (formats.format_day, to_day),
+    (formats.format_short_day, to_day),
+    (lambda time: formats.format_long_day(timezone.localtime(time).date()), to_day),
+    (lambda time: formats.format_month(timezone.localtime(time).date()), lambda time: to_day(time).replace(day=1)),
+    (formats.format_datetime, to_minute),
+    (formats.format_deadline, to_minute),
+    (formats.format_exact, to_second),
+    (lambda time: formats.format_slot(timezone.localtime(time), this_year=1), to_minute),
+    (lambda time: f"since {formats.format_datetime(time)}", to_minute),
+    (lambda time: f"{time:%Y-%m-%d}T00:00Z", lambda time: to_day(time.astimezone(dt.UTC))),
+]
+
+
+@pytest.mark.parametrize(("write", "round_down"), FORMATS)
+@given(time=TIMES, zone=ZONES)
+def test_a_time_that_a_page_writes_is_understood(write: Write, round_down: Round, time: dt.datetime, zone: str) -> None:
+    with timezone.override(zone):
+        written, meant = write(time), round_down(time.astimezone(ZoneInfo(zone)))
+        assert len(written) <= MAX_CHARACTERS
+        read = parse_datetime(written, now=timezone.localtime(NOW))
+    # Where the clock was set back, a text without UTC beside it means the first of the two times.
+    assert read in (meant, meant.replace(fold=0)), written
+
+
+@given(time=TIMES, length=st.timedeltas(dt.timedelta(minutes=1), dt.timedelta(days=2)), zone=ZONES)
+def test_a_span_of_times_that_a_page_writes_is_understood(time: dt.datetime, length: dt.timedelta, zone: str) -> None:
+    with timezone.override(zone):
+        now = timezone.localtime(NOW)
+        written = formats.format_span(time, time + length)
+        in_zone = (end.astimezone(ZoneInfo(zone)) for end in (time, time + length))
+        ends = [to_minute(end).replace(fold=0).astimezone(dt.UTC) for end in in_zone]
+        assert [parse_datetime(written, now=now, is_end=is_end) for is_end in (False, True)] == ends, written
+
+
+@given(first=st.dates(dt.date(1971, 1, 1), dt.date(2026, 4, 20)), days=st.integers(1, 9), zone=ZONES)
+def test_a_span_of_days_that_a_page_writes_is_understood(first: dt.date, days: int, zone: str) -> None:
+    last = first + dt.timedelta(days=days)
+    with timezone.override(zone):
+        now = timezone.localtime(NOW)
+        written = formats.format_days(first, last)
+        ends = [dt.datetime.combine(day, dt.time(), now.tzinfo) for day in (first, last + dt.timedelta(days=1))]
+        assert [parse_datetime(written, now=now, is_end=is_end) for is_end in (False, True)] == ends, written
+
+
+@given(ago=st.integers(5, 29 * 86_400), zone=ZONES)
+def test_how_long_ago_that_a_page_writes_is_understood(ago: int, zone: str) -> None:
+    time = NOW - dt.timedelta(seconds=ago)
+    with timezone.override(zone):
+        now = timezone.localtime(NOW)
+        for written in (formats.format_ago(time, NOW), formats.format_long_duration(ago)):
+            read = parse_datetime(written, now=now)
+            # Pages round to whole units.
+            assert abs(read - time) < dt.timedelta(hours=24), written
+        assert abs(parse_datetime(formats.format_duration(ago), now=now) - time) < dt.timedelta(minutes=1)
