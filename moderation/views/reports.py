@@ -181,6 +181,7 @@ def _describe(request: HttpRequest, case: ReportCase) -> dict[str, Any]:
         "may_resolve": case.resolved_at is None
         and may_in(user, RESOLVE_REPORTS, case.channel)
         and (is_own or not is_claimed(case)),
+        "is_deleted": history.is_deleted,
         "may_delete": history.status is MessageStatus.LIVE and may_in(user, ADD_PURGE, case.channel),
         "default_reason": default_reason(case.category),
         "channel": history.channel,

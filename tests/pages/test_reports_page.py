@@ -9,9 +9,11 @@ from django.test import Client
 
 from chatstore.models import Channel, ChatUser, ReportCase
 from chatstore.models.users import User
+from moderation.domain.selection import Selection
+from moderation.models import Purge
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.reports import report
-from tests.moderation.channels import make_channel, old_ids, write
+from tests.moderation.channels import make_channel, old_ids, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -50,6 +52,19 @@ def test_deleting_opens_the_next_case_and_links_to_the_purge(mona: User, sign_in
     assert (cases[0].resolution, cases[0].reason) == ("removed", "Reported: spam")
     assert f'href="/purges/{cases[0].purge_id}/"' in html
     assert "Message deleted: report in" in html
+
+
+def test_a_message_that_a_purge_deleted_meanwhile_is_resolved_as_deleted(mona: User, sign_in: SignIn) -> None:
+    channel, cases = reported_channel(fresh_id())
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(old_ids(3))))
+    page, path = sign_in(mona), f"/reports/{cases[0].pk}/"
+    html = page.get(path).content.decode()
+    assert "Already deleted" in html
+    assert 'value="kept"' not in html
+    page.post(f"{path}resolve/", {"resolution": "removed"})
+    cases[0].refresh_from_db()
+    assert (cases[0].resolution, cases[0].purge_id) == ("removed", purge.pk)
+    assert not Purge.objects.filter(pk__gt=purge.pk, moderator=mona).exists()
 
 
 def test_a_case_that_another_moderator_claimed_offers_no_decision(mona: User, lena: User, sign_in: SignIn) -> None:

@@ -78,6 +78,11 @@ class MessageHistory:
         return MessageStatus.GONE if self.parts else MessageStatus.NEVER_SEEN
 
     @property
+    def is_deleted(self) -> bool:
+        """True if the message was there and no longer is."""
+        return self.status in (MessageStatus.DELETED, MessageStatus.WITHDRAWN, MessageStatus.GONE)
+
+    @property
     def deletion(self) -> PurgePart | None:
         """The purge that deletes the message: the last that deleted it, else the last that found it already gone."""
         deleted = (part for part in self.parts_in_effect if part.outcome is PurgeOutcome.DELETED)

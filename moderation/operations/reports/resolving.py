@@ -2,7 +2,7 @@
 
 A claim is a lease: it shows others who reads a case and keeps them from resolving it, and expires by itself. Resolving
 needs no claim. A message is removed by a purge of its own, which is confirmed in the transaction that closes the case,
-so it can be undone like any other.
+so it can be undone like any other; one that is deleted already, as after a raid, needs none.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from moderation.models import Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import name_of, require
+from moderation.operations.lookup.message_history import history_of_message
 from moderation.operations.preview.single_message import preview_message
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.reports.queue import RESOLVE_REPORTS, case_for
@@ -53,7 +54,7 @@ def release_case(case_id: int, *, actor: User) -> ReportCase:
 def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: str) -> ReportCase:
     """Close a case; to remove the message, also confirm a purge of it, which the caller enqueues.
 
-    Raises `Forbidden`, `NotFound`, `StoreUnavailable`, and `BadInput` if another moderator has claimed or resolved it,
+    If the message is deleted already, the case gets the purge that deletes it, if the moderator may see that. Raises `Forbidden`, `NotFound`, `StoreUnavailable`, and `BadInput` if another moderator has claimed or resolved it,
     if there is no reason to remove the message, or nothing to delete.
     """
     require(actor, RESOLVE_REPORTS)
@@ -64,6 +65,13 @@ def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: s
             case = _lock_open(case_id, actor)
             return _close(case, actor, resolution=resolution, reason=reason)
     shown = case_for(actor, case_id, RESOLVE_REPORTS)
+    history = history_of_message(actor, shown.channel_id, shown.message_id)
+    if history.is_deleted:
+        earlier = history.deletion
+        with transaction.atomic():
+            case = _lock_open(case_id, actor)
+            purge = earlier.purge if earlier is not None and earlier.is_visible else None
+            return _close(case, actor, resolution=resolution, reason=reason, purge=purge)
     purge = preview_message(shown.channel_id, shown.message_id, moderator=actor)
     try:
         with transaction.atomic():
