@@ -95,6 +95,7 @@ _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
         n,
     ),
     "exclude": lambda n: ngettext("Exclude %(count)s message", "Exclude %(count)s messages", n),
+    "messages": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
     "new": lambda n: ngettext("%(count)s new message ↓", "%(count)s new messages ↓", n),
     "preview": lambda n: ngettext("Preview %(count)s message", "Preview %(count)s messages", n),
     "restore": lambda n: ngettext("Restore %(count)s message", "Restore %(count)s messages", n),

@@ -282,13 +282,21 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         if may_view_purges
         else ""
     )
-    toggle = _draw_gap_toggle(gap.purge_id) if line.is_collapsed else ""
-    return fill('<p class="gap">\n{}\n<span>\n{}\n{}\n{}\n</span>\n</p>\n', _GAP_ICON, text, toggle, link)
+    return fill(
+        '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n<span>\n{}\n{}\n{}\n</span>\n</p>\n',
+        "" if line.is_collapsed else " single",
+        gap.purge_id,
+        line.total,
+        _GAP_ICON,
+        text,
+        _draw_gap_toggle(gap.purge_id),
+        link,
+    )
 
 
 def _draw_gap_toggle(purge_id: int) -> SafeString:
     return fill(
-        '<span class="script-only">· <button class="as-link" type="button" data-gaps="{}" data-hide="{}"'
+        '<span class="gap-toggle script-only">· <button class="as-link" type="button" data-gaps="{}" data-hide="{}"'
         ' aria-expanded="false">{}</button></span>',
         purge_id,
         _("Hide gaps"),

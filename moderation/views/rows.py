@@ -84,8 +84,8 @@ class Quote:
 class GapLine:
     """A line in place of deleted messages. total: number of them that the line stands for.
 
-    is_collapsed: it stands for all gaps of the purge on the page, each of which has a line of its own too, which is
-    shown on request (is_part).
+    is_collapsed: it stands for all gaps of the purge on the page, of which there are several. Each gap has a line of
+    its own too, which is shown on request (is_part).
     """
 
     gap: Gap
@@ -137,8 +137,8 @@ def collapse_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, 
             is_collapsed = places[gap.purge_id] > 1
             if newest[gap.purge_id] == below:
                 here.append(GapLine(gap, totals[gap.purge_id], is_collapsed=is_collapsed))
-            if is_collapsed:
-                here.append(GapLine(gap, gap.count, is_part=True))
+            # The script joins the lines of a purge when it loads more messages.
+            here.append(GapLine(gap, gap.count, is_part=True))
     return lines
 
 

@@ -54,7 +54,9 @@ def release_case(case_id: int, *, actor: User) -> ReportCase:
 def resolve_case(case_id: int, *, actor: User, resolution: Resolution, reason: str) -> ReportCase:
     """Close a case; to remove the message, also confirm a purge of it, which the caller enqueues.
 
-    If the message is deleted already, the case gets the purge that deletes it, if the moderator may see that. Raises `Forbidden`, `NotFound`, `StoreUnavailable`, and `BadInput` if another moderator has claimed or resolved it,
+    If the message is deleted already, the case gets the purge that deletes it, if the moderator may see that.
+
+    Raises `Forbidden`, `NotFound`, `StoreUnavailable`, and `BadInput` if another moderator has claimed or resolved it,
     if there is no reason to remove the message, or nothing to delete.
     """
     require(actor, RESOLVE_REPORTS)

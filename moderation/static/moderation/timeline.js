@@ -63,6 +63,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 
 document.addEventListener("htmx:afterSwap", () => {
   joinDays();
+  joinGaps();
   if (heightBefore) {
     window.scrollBy(0, document.documentElement.scrollHeight - heightBefore);
     lastTop = window.scrollY;
@@ -91,6 +92,26 @@ function joinDays() {
   for (const day of list.querySelectorAll(".day")) {
     if (day.dataset.day === shown) day.remove();
     shown = day.dataset.day;
+  }
+}
+
+// Each page has one line for the gaps of a purge: join them in the newest one.
+function joinGaps() {
+  const newest = new Map();
+  for (const line of [...list.querySelectorAll(".gap[data-total]")].reverse()) {
+    const into = newest.get(line.dataset.purge);
+    if (!into) {
+      newest.set(line.dataset.purge, line);
+      continue;
+    }
+    const [shown, total] = [Number(into.dataset.total), Number(into.dataset.total) + Number(line.dataset.total)];
+    const [before, after] = [shown, total].map((number) => labelFor(number, list.dataset.forms));
+    const text = [...into.querySelector("span").childNodes].find((node) => node.data?.includes(before));
+    if (text) text.data = text.data.replace(before, after);
+    into.dataset.total = total;
+    into.classList.remove("single");
+    line.remove();
+    toggleGaps(into.dataset.purge, into.querySelector("button").getAttribute("aria-expanded") === "true");
   }
 }
 

@@ -42,6 +42,7 @@ def test_the_gaps_of_a_purge_are_one_line_at_the_newest_of_them() -> None:
     assert [(line.gap.purge_id, line.total, line.is_collapsed, line.is_part) for line in lines[20]] == [
         (1, 4, False, True),
         (2, 9, False, False),
+        (2, 9, False, True),
     ]
     assert [(line.total, line.is_collapsed, line.is_part) for line in lines[None]] == [
         (12, True, False),

@@ -1,0 +1,40 @@
+"""The gaps of a purge stay one line, with their sum, while earlier messages are loaded."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from chatstore.models import Channel
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from tests.conftest import make_user
+from tests.moderation.channels import make_channel, purge_now, recent_ids, write
+from tests.pages.serving import Site, browse_as, create_account, in_thread
+
+RAIDER = 77
+
+
+def make_cleared_channel() -> Channel:
+    """Delete every second one of 200 messages."""
+    channel, ids = make_channel(), recent_ids(200)
+    write(channel, ids[::2], author=RAIDER)
+    write(channel, ids[1::2])
+    purge_now(make_user("mona", group="moderators"), Selection(channel_ids=(channel.pk,), where=Author((RAIDER,))))
+    return channel
+
+
+def test_earlier_gaps_of_a_purge_join_its_line(site: Site) -> None:
+    channel = in_thread(make_cleared_channel)
+    with browse_as(create_account("mona"), site) as page:
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        lines, parts = page.locator(".gap[data-total]"), page.locator(".gap.part")
+        expect(lines).to_have_count(1)
+        expect(lines).to_contain_text("49 messages deleted")
+        lines.get_by_role("button", name="Show gaps").click()
+        page.get_by_role("link", name="Earlier messages").click()
+        expect(parts).to_have_count(100)
+        expect(lines).to_have_count(1)
+        expect(lines).to_contain_text("100 messages deleted")
+        expect(parts.first).to_be_visible()
+        lines.get_by_role("button", name="Hide gaps").click()
+        expect(parts.first).to_be_hidden()
