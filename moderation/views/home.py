@@ -90,11 +90,13 @@ def _list_purges(user: Actor) -> dict[str, Any]:
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """Redirect to the message or the only channel found; list anything else."""
+    """Redirect to the message, the purge or the only channel found; list anything else."""
     query = request.GET.get("q", "")
     found = search_anything(request.user, query)
     if found.message is not None:
         return redirect("message", *found.message)
+    if found.purge_id is not None:
+        return redirect("purge", found.purge_id)
     if len(found.channels) == 1 and not found.users:
         return redirect("timeline", found.channels[0].pk)
     users = [(hit, _places_of(hit)) for hit in found.users]

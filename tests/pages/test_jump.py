@@ -13,8 +13,10 @@ from chatstore.domain.row_ids import decode_row_id
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser, Guild
 from chatstore.models.users import User
+from moderation.domain.selection import Selection
+from moderation.models import Purge
 from tests.conftest import give, make_user
-from tests.moderation.channels import make_channel, now_ms
+from tests.moderation.channels import confirm, make_channel, now_ms, old_ids, preview, write
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -64,6 +66,37 @@ def test_ids_and_links_suggest_what_they_name(mona: User, sign_in: SignIn, previ
     assert f'href="/find/?q={message}"' in suggest(client, str(message))
     link = f"https://discord.com/channels/1/{channel}/{message}"
     assert f'href="/channels/{channel}/{message}/"' in suggest(client, link)
+
+
+def test_links_of_this_site_suggest_and_find_what_they_open(
+    mona: User, sign_in: SignIn, previewed: PreviewedPurge
+) -> None:
+    client = sign_in(mona)
+    for path in (f"/purges/{previewed.purge.pk}/", f"/channels/{previewed.channel.pk}/"):
+        assert f'href="{path}' in suggest(client, f"https://chat.example{path}")
+        assert client.get("/find/", {"q": f"https://chat.example{path}"})["Location"] == path
+    assert client.get("/find/", {"q": str(previewed.purge.pk)})["Location"] == f"/purges/{previewed.purge.pk}/"
+
+
+def test_the_name_of_a_server_after_that_of_a_channel_narrows_the_suggestions(mona: User, sign_in: SignIn) -> None:
+    word = secrets.token_hex(6)
+    here, there = (make_channel(guild=f"{name} {word}", name="lobby") for name in ("Quay", "Pier"))
+    client = sign_in(mona)
+    for query in (f"lobby quay {word}", f"lob Quay {word}", f"#lobby (Quay {word})"):
+        html = suggest(client, query)
+        assert f'href="/channels/{here.pk}/#end"' in html, query
+        assert f"/channels/{there.pk}/" not in html, query
+
+
+def test_a_part_of_its_reason_suggests_a_purge(mona: User, sign_in: SignIn) -> None:
+    channel, reason = make_channel(), f"Wave {secrets.token_hex(6)}"
+    write(channel, old_ids(1))
+    purge = confirm(mona, preview(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(old_ids(1)))))
+    Purge.objects.filter(pk=purge.pk).update(reason=reason)
+    gus = make_user("gus", group=None)
+    give(gus, Role.MODERATOR, guild_id=make_channel(guild="Elsewhere").guild_id)
+    assert f'href="/purges/{purge.pk}/"' in suggest(sign_in(mona), reason.lower())
+    assert f"/purges/{purge.pk}/" not in suggest(sign_in(gus), reason)
 
 
 def test_an_id_says_when_and_where_it_was_made(mona: User, sign_in: SignIn, previewed: PreviewedPurge) -> None:

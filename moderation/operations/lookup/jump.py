@@ -1,11 +1,10 @@
 """Suggestions of the search box while a user types: by index, so that each keystroke may ask.
 
-Only guilds, of which there are few, are searched without one.
+Only guilds, of which there are few, and the newest purges are searched without one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from chatstore.models.names import find_by_name
 from moderation.domain.links import find_message_link
 from moderation.models import Purge
 from moderation.operations.access.visibility import (
+    VIEW_PURGES,
     Actor,
     guilds_with_channels,
     require,
@@ -24,26 +24,32 @@ from moderation.operations.access.visibility import (
     visible_purges,
 )
 from moderation.operations.lookup.ids import decode_id
-from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS
+from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS, find_channels, find_id
 
 MAX_GUILDS = 3
 MAX_CHANNELS = 6
 MAX_USERS = 5
+MAX_PURGES = 3
 
-_ID = re.compile("-?[0-9]{6,20}")
+PURGES_SEARCHED = 200
+"""Purges whose reasons are searched, newest first."""
+
+REASON_CHARACTERS = 3
+"""Shorter texts are no part of a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
     """What a query may mean. message: (channel, message id) of a link; message_id: an id that may be a message's.
 
-    decoded: what an id itself says.
+    purge: that of an id. purges: those with the query in their reason, newest first. decoded: what an id itself says.
     """
 
     guilds: Sequence[Guild] = ()
     channels: Sequence[Channel] = ()
     users: Sequence[ChatUser] = ()
     purge: Purge | None = None
+    purges: Sequence[Purge] = ()
     message: tuple[Channel, int] | None = None
     message_id: int | None = None
     decoded: RowId | Snowflake | None = None
@@ -60,17 +66,18 @@ def suggest(user: Actor, query: str) -> Suggestions:
             channel_id, message_id = map(parse_snowflake, link)
             channel = visible_channels(user).filter(pk=channel_id).first()
             return Suggestions() if channel is None else Suggestions(message=(channel, message_id))
-        if _ID.fullmatch(text):
-            return _with_id(user, parse_snowflake(text))
+        if named := find_id(text):
+            return _with_id(user, parse_snowflake(named))
     except BadInput:
         return Suggestions()
     name = text.lstrip("#@")
-    channels = find_by_name(visible_channels(user), name, limit=MAX_CHANNELS) if name and text[0] != "@" else []
+    channels = find_channels(user, name, limit=MAX_CHANNELS) if name and text[0] != "@" else []
     users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if name and _may_find_users(user, text) else []
     guilds = _guilds_named(user, name) if name and text[0] not in "@#" else []
     if guilds and len(channels) < MAX_CHANNELS:
         channels += _in_guilds(user, guilds, known=channels)
-    return Suggestions(guilds=guilds[:MAX_GUILDS], channels=channels, users=users)
+    purges = _purges_because_of(user, text) if text[0] not in "@#" else []
+    return Suggestions(guilds=guilds[:MAX_GUILDS], channels=channels, users=users, purges=purges)
 
 
 def _may_find_users(user: Actor, text: str) -> bool:
@@ -89,6 +96,16 @@ def _with_id(user: Actor, number: int) -> Suggestions:
         message_id=None if known else number,
         decoded=decode_id(number),
     )
+
+
+def _purges_because_of(user: Actor, text: str) -> list[Purge]:
+    """Return the newest purges with the text in their reason."""
+    if len(text) < REASON_CHARACTERS or not user.has_perm(VIEW_PURGES):
+        return []
+    newest = (
+        visible_purges(user).filter(confirmed_at__isnull=False).select_related(None).only("reason")[:PURGES_SEARCHED]
+    )
+    return [purge for purge in newest if text.casefold() in purge.reason.casefold()][:MAX_PURGES]
 
 
 def _guilds_named(user: Actor, name: str) -> list[Guild]:

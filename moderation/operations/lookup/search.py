@@ -1,4 +1,4 @@
-"""Search box: accepts a message link or id, a channel, or a chat user."""
+"""Search box: accepts a link or an id of a message, a purge, a channel or a chat user, and names of the latter two."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.locating import Located
-from moderation.domain.links import find_message_link
-from moderation.operations.access.visibility import Actor, require, visible_channels
+from moderation.domain.links import find_channel_link, find_message_link, find_purge_link, find_user_link
+from moderation.operations.access.visibility import (
+    Actor,
+    guilds_with_channels,
+    require,
+    visible_channels,
+    visible_purges,
+)
 from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, AuthorPlaces, first_places_of_each
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
@@ -29,6 +35,9 @@ MAX_HITS = 20
 MAX_USERS = 10
 MAX_RECENT = 6
 """Channels that are named of each user."""
+
+MAX_GUILDS_NAMED = 20
+"""Guilds whose name may follow that of a channel."""
 
 QUERY_CHARACTERS = 300
 VIEW_USERS = "chatstore.view_chatuser"
@@ -55,12 +64,13 @@ class FoundUser:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Search result. message: (channel id, message id) if the query names exactly one.
+    """Search result. message: (channel id, message id) if the query names exactly one. purge_id: the same of a purge.
 
     not_found: extent of the search for a bare id that no channel has.
     """
 
     message: tuple[int, int] | None = None
+    purge_id: int | None = None
     not_found: Located | None = None
     channels: Sequence[Channel] = ()
     users: Sequence[FoundUser] = ()
@@ -77,9 +87,29 @@ def search_anything(user: Actor, query: str) -> SearchResult:
     link = find_message_link(query_text)
     if link:
         return _follow_link(user, *map(parse_snowflake, link))
-    if _ID.fullmatch(query_text):
-        return _find_id(user, parse_snowflake(query_text))
+    if named := find_id(query_text):
+        return _find_id(user, parse_snowflake(named))
     return _find_names(user, query_text)
+
+
+def find_id(query_text: str) -> str | None:
+    """Return an id as typed, or that of a link of a purge, a channel or a chat user; None for other texts."""
+    if _ID.fullmatch(query_text):
+        return query_text
+    return find_purge_link(query_text) or find_channel_link(query_text) or find_user_link(query_text)
+
+
+def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
+    """Return the visible channels of a name, which the name of their guild may follow: "general (Tidewalkers)"."""
+    channels = find_by_name(visible_channels(user), name, limit=limit)
+    words = name.replace("(", " ").replace(")", " ").split()
+    for at in range(len(words) - 1, 0, -1):
+        if channels:
+            break
+        guilds = guilds_with_channels(user).filter(name__icontains=" ".join(words[at:]))[:MAX_GUILDS_NAMED]
+        named = visible_channels(user).filter(guild__in=[guild.pk for guild in guilds])
+        channels = find_by_name(named, " ".join(words[:at]), limit=limit)
+    return channels
 
 
 def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
@@ -90,6 +120,8 @@ def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
 def _find_id(user: Actor, number: int) -> SearchResult:
     in_guild = visible_channels(user).filter(guild_id=number).order_by("category", "name", "pk")
     channels = [*visible_channels(user).filter(pk=number), *in_guild[:MAX_HITS]]
+    if visible_purges(user).filter(pk=number).exists():
+        return SearchResult(purge_id=number)
     known = ChatUser.objects.filter(pk=number) if user.has_perm(VIEW_USERS) else ()
     users = _describe_users(user, list(known))
     if channels or users:
@@ -102,7 +134,7 @@ def _find_id(user: Actor, number: int) -> SearchResult:
 
 def _find_names(user: Actor, query_text: str) -> SearchResult:
     name = query_text.lstrip("#@")
-    channels = find_by_name(visible_channels(user), name, limit=MAX_HITS)
+    channels = find_channels(user, name, limit=MAX_HITS)
     if len(channels) < MAX_HITS:
         known = {channel.pk for channel in channels}
         guilds = list(guilds_for(user, VIEW_CHANNELS).filter(name__icontains=name).values_list("pk", flat=True))

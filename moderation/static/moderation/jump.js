@@ -1,4 +1,5 @@
-// The search box: "/" and Ctrl-K focus it, and the arrow keys move through what it suggests while one types.
+// The search box: "/" and Ctrl-K focus it, the arrow keys move through what it suggests while one types, and Enter opens
+// the first of that.
 "use strict";
 
 const searchInput = document.querySelector(".search input[type=search]");
@@ -45,3 +46,30 @@ document.addEventListener("click", (event) => {
 searchInput?.form.addEventListener("focusout", (event) => {
   if (event.relatedTarget && !searchInput.form.contains(event.relatedTarget)) closeSuggestions();
 });
+
+// Enter may come before the suggestions of what was typed: then it waits for them.
+let isAsked = false;
+let opensFirst = false;
+
+searchInput?.addEventListener("input", () => { isAsked = true; opensFirst = false; });
+searchInput?.form.addEventListener("submit", (event) => {
+  const listed = suggestions.querySelector("ul");
+  if (listed?.dataset.query === searchInput.value.trim()) {
+    const first = listed.querySelector("a");
+    if (!first) return;
+    event.preventDefault();
+    first.click();
+  } else if (isAsked) {
+    event.preventDefault();
+    opensFirst = true;
+  }
+});
+suggestions?.addEventListener("htmx:afterSwap", () => {
+  isAsked = false;
+  if (!opensFirst) return;
+  opensFirst = false;
+  searchInput.form.requestSubmit();
+});
+for (const failed of ["htmx:responseError", "htmx:sendError"]) {
+  searchInput?.addEventListener(failed, () => { if (opensFirst) searchInput.form.submit(); });
+}
