@@ -328,12 +328,25 @@ function moveTo(step) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
+// The focus moves on: the box of a deleted message is disabled.
+function deleteFocused() {
+  const row = document.activeElement.closest(".msg:not(.deleted)");
+  if (!row) return;
+  moveTo(1);
+  if (row.contains(document.activeElement)) moveTo(-1);
+  row.querySelector(".tools .delete")?.click();
+}
+
 const ACTIONS = {
   j: () => moveTo(1),
   k: () => moveTo(-1),
   u: () => currentRow()?.querySelector("a.author")?.click(),
   "?": () => keys.showModal(),
-  Delete: () => { if (selectionForm && !selectionForm.hidden) selectionForm.requestSubmit(); },
+  Delete: () => {
+    if (!selectionForm) return;
+    if (selectionForm.hidden) deleteFocused();
+    else selectionForm.requestSubmit();
+  },
 };
 
 document.addEventListener("keydown", (event) => {

@@ -79,6 +79,16 @@ def test_messages_are_selected_by_clicks_and_keys(channel: tuple[Page, int, int]
     expect(rows.nth(48).locator(".select-input")).to_be_focused()
     page.keyboard.press("u")
     expect(page.locator("#panel h2")).to_be_visible()
+    page.keyboard.press("Escape")
+    # Nothing is selected: the focused message is deleted.
+    page.keyboard.press("Escape")
+    rows.nth(47).locator(".select-input").focus()
+    page.keyboard.press("Delete")
+    expect(rows.nth(47)).to_have_class(re.compile("deleted"))
+    expect(rows.nth(48).locator(".select-input")).to_be_focused()
+    expect(page.locator("#toast").get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect(rows.nth(47)).not_to_have_class(re.compile("deleted"))
 
 
 def test_one_message_is_deleted_and_restored_while_others_arrive(channel: tuple[Page, int, int], site: Site) -> None:
