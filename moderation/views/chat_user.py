@@ -15,12 +15,12 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_hidden
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import Profile, profile_of
-from moderation.operations.lookup.recent_posts import recent_posts_of
+from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
 from moderation.views.rows import Writer
 
@@ -44,6 +44,14 @@ class Reach(NamedTuple):
     place: str
     action: str
     guild: int | None = None
+
+
+class ServerLine(NamedTuple):
+    """A server of a user. member: their membership; None if nothing is known. posts: number of their messages."""
+
+    guild: Guild
+    member: GuildMember | None
+    posts: int
 
 
 @require_safe
@@ -86,12 +94,25 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "held": holds_of_author(request.user, user_id),
         "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
-        "channels": [(entry, recent.by_channel.get(entry.channel.pk, 0)) for entry in shown],
+        "channels": [
+            (entry, recent.by_channel.get(entry.channel.pk, 0), recent.all_by_channel.get(entry.channel.pk, 0))
+            for entry in shown
+        ],
+        "servers": _servers_of(profile, recent),
         "channel_count": len(profile.activity) + profile.more_channels,
         "searched_all": profile.searched_back_to is None,
         "reaches": _reaches(here),
         "spans": _SPANS,
     }
+
+
+def _servers_of(profile: Profile, recent: RecentPosts) -> list[ServerLine]:
+    """Return the servers of a user: those that they joined, and others in which they posted, by name."""
+    lines = [ServerLine(each.guild, each, recent.by_guild.get(each.guild_id, 0)) for each in profile.memberships]
+    joined = {each.guild_id for each in profile.memberships}
+    others = {entry.channel.guild for entry in profile.activity if entry.channel.guild_id not in joined} - {None}
+    posted = [ServerLine(guild, None, recent.by_guild.get(guild.pk, 0)) for guild in others if guild is not None]
+    return [*lines, *sorted(posted, key=lambda line: (str(line.guild), line.guild.pk))]
 
 
 def _reaches(here: Channel | None) -> list[Reach]:

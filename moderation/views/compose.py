@@ -97,7 +97,14 @@ def compose_matches(request: HttpRequest) -> HttpResponse:
 def _describe_matches(user: Actor, selection: Selection) -> dict[str, Any]:
     matches = find_first_matches(user, selection)
     rows = rows_of((message for _, message in matches.newest), matches.users)
-    return {"matches": matches, "match_rows": list(zip(rows, (channel for channel, _ in matches.newest), strict=True))}
+    people = {message.author_id: matches.users.get(message.author_id) for _, message in matches.newest}
+    known = [person for person in people.values() if person is not None]
+    notes = {person.pk: pick.note for person, pick in zip(known, describe_rows(known), strict=True)}
+    lines = [
+        (row, channel, notes.get(message.author_id, ""))
+        for row, (channel, message) in zip(rows, matches.newest, strict=True)
+    ]
+    return {"matches": matches, "match_rows": lines}
 
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:

@@ -46,8 +46,22 @@ def test_messages_of_the_last_hour_and_day_are_counted_over_all_channels(mona: U
     html = panel_of(sign_in(mona), account, first)
     assert "Messages, last hour</dt> <dd>7</dd>" in html
     assert "Messages, last day</dt> <dd>11</dd>" in html
-    assert "7 messages in the last day" in html
+    assert "7 in the last day" in html
     assert "new account" in html
+
+
+def test_servers_and_channels_are_shown_with_the_numbers_of_messages(mona: User, sign_in: SignIn) -> None:
+    account, word = make_account(days=2), secrets.token_hex(6)
+    here, there = (make_channel(guild=f"{name} {word}") for name in ("Harbour", "Quay"))
+    write(here, recent_ids(7), author=account.pk)
+    write(there, old_ids(3), author=account.pk)
+    servers, channels = panel_of(sign_in(mona), account).split('id="panel-servers"')[1].split('id="panel-channels"')
+    assert re.findall(rf"(\w+) {word}</bdi> <span class=\"quiet small\"> (\d+) messages", servers) == [
+        ("Harbour", "7"),
+        ("Quay", "3"),
+    ]
+    assert re.search("7 messages · 7 in the last day", channels)
+    assert re.search("3 messages", channels)
 
 
 def test_the_newest_messages_are_shown_with_their_channels(mona: User, sign_in: SignIn) -> None:

@@ -36,13 +36,16 @@ class RecentPosts:
     """The newest messages of a user in the channels that the viewer may open.
 
     in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
-    and is_whole. by_channel: those of the day, by channel id. newest: newest first.
+    and is_whole. by_channel: those of the day, by channel id; all_by_channel, by_guild: all, by the id of the channel
+    and of its guild, None for direct messages. newest: newest first.
     """
 
     in_hour: int
     in_day: int
     in_all: int
     by_channel: Mapping[int, int]
+    all_by_channel: Mapping[int, int]
+    by_guild: Mapping[int | None, int]
     is_complete: bool
     is_whole: bool
     newest: Sequence[tuple[Channel, Message]]
@@ -75,6 +78,8 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         in_day=len(today),
         in_all=len(found.posts),
         by_channel=Counter(channel_id for _, channel_id in today),
+        all_by_channel=Counter(channel_id for _, channel_id in found.posts),
+        by_guild=Counter(places.channels[channel_id].guild_id for _, channel_id in found.posts),
         is_complete=is_complete,
         is_whole=found.is_whole and places.is_whole,
         newest=newest,
