@@ -22,15 +22,6 @@ from moderation.domain.similar_texts import group_texts
 PAUSE_MS = 10 * MINUTE_MS
 """A raid begins after the last pause of this length: what its accounts wrote before is shown, but not counted."""
 
-FLOOD_MESSAGES = 6
-"""Messages of one account in a minute. People who type write a message in ten seconds or more."""
-
-MANY_MENTIONS = 5
-"""Users whom an account mentions. `@everyone` and `@here` count as many."""
-
-MANY_LINKS = 3
-"""Messages with a link of one account; one suffices if others wrote the same text."""
-
 TAKES_PART = 3
 """Points of an account that takes part."""
 
@@ -62,7 +53,9 @@ class Limits:
 
     messages_per_minute, accounts: the least that a raid has. times_usual: how many times the usual rate of a channel
     is unusual. account_days, first_seen_hours: accounts and authors that are younger are new. same_text_accounts: how
-    many accounts write the same text.
+    many accounts write the same text. account_messages: how many messages of one account in a minute are a flood;
+    people who type need ten seconds or more for each. mentions: how many users an account mentions; `@everyone` and
+    `@here` count as many. links: how many of its messages have a link; one suffices if others wrote the same text.
     """
 
     messages_per_minute: int = 20
@@ -71,6 +64,9 @@ class Limits:
     account_days: int = 7
     first_seen_hours: int = 24
     same_text_accounts: int = 3
+    account_messages: int = 6
+    mentions: int = 5
+    links: int = 3
 
     def is_unusual(self, rate: float, *, usual: float) -> bool:
         """Return whether a number of messages per minute is unusual in a channel."""
@@ -156,7 +152,9 @@ def assess_messages(
     new = {author_id: _signs_of_age(author_id, first_seen, limits, now_ms=now_ms) for author_id in people}
     similar = _find_similar(people, {author_id for author_id, signs in new.items() if signs}, limits)
     accounts = [
-        _assess_account(author_id, own, new.get(author_id), similar, seen=first_seen.get(author_id), now_ms=now_ms)
+        _assess_account(
+            author_id, own, new.get(author_id), similar, limits, seen=first_seen.get(author_id), now_ms=now_ms
+        )
         for author_id, own in written.items()
     ]
     accounts.sort(key=lambda account: (not account.takes_part, -len(account.message_ids), account.author_id))
@@ -194,6 +192,7 @@ def _assess_account(
     own: Sequence[Message],
     signs_of_age: Sequence[Sign] | None,
     similar: Sequence[SimilarTexts],
+    limits: Limits,
     *,
     seen: FirstSeen | None,
     now_ms: int,
@@ -204,7 +203,7 @@ def _assess_account(
     if signs_of_age is None:
         return Account(author_id, ids, (), takes_part=False, first_seen=seen, is_established=is_established)
     groups = [group for group in similar if author_id in group.author_ids]
-    found = {*signs_of_age, *_signs_of_behavior(own, groups)}
+    found = {*signs_of_age, *_signs_of_behavior(own, groups, limits)}
     is_suspicious = any(group.is_suspicious for group in groups)
     points = len(found) + SUSPICIOUS_TEXT * is_suspicious
     takes_part = points >= TAKES_PART and (bool(signs_of_age) or _is_mostly_suspicious(own, groups))
@@ -212,17 +211,17 @@ def _assess_account(
     return Account(author_id, ids, signs, takes_part=takes_part, first_seen=seen, is_established=is_established)
 
 
-def _signs_of_behavior(own: Sequence[Message], groups: Sequence[SimilarTexts]) -> set[Sign]:
+def _signs_of_behavior(own: Sequence[Message], groups: Sequence[SimilarTexts], limits: Limits) -> set[Sign]:
     found = set()
     if groups:
         found.add(Sign.SAME_TEXT)
     mentioned = {user for message in own for user in message.mentions}
-    if len(mentioned) >= MANY_MENTIONS or any(_EVERYONE.search(message.content) for message in own):
+    if len(mentioned) >= limits.mentions or any(_EVERYONE.search(message.content) for message in own):
         found.add(Sign.MENTIONS)
     links = sum(_LINK.search(message.content) is not None for message in own)
-    if links >= (1 if groups else MANY_LINKS):
+    if links >= (1 if groups else limits.links):
         found.add(Sign.LINKS)
-    if most_in_a_minute([message.message_id for message in own]) >= FLOOD_MESSAGES:
+    if most_in_a_minute([message.message_id for message in own]) >= limits.account_messages:
         found.add(Sign.FLOOD)
     return found
 

@@ -65,6 +65,24 @@ class RaidSettings(models.Model):
         _("accounts posting the same text"),
         _("The same, or nearly the same, text is a sign of a raid once this many accounts post it."),
     )
+    account_messages = _limit(
+        DEFAULTS.account_messages,
+        1_000,
+        _("messages per minute and account"),
+        _("This many messages of one account within one minute are a sign of a raid."),
+    )
+    mentions = _limit(
+        DEFAULTS.mentions,
+        1_000,
+        _("users mentioned by an account"),
+        _("Mentions of this many users by one account, or of everyone, are a sign of a raid."),
+    )
+    links = _limit(
+        DEFAULTS.links,
+        1_000,
+        _("messages with links of an account"),
+        _("This many are a sign of a raid; one is, if other accounts post the same text."),
+    )
 
     class Meta:
         default_permissions = ("add", "change", "view")
@@ -84,4 +102,7 @@ class RaidSettings(models.Model):
             account_days=self.account_days,
             first_seen_hours=self.first_seen_hours,
             same_text_accounts=self.same_text_accounts,
+            account_messages=self.account_messages,
+            mentions=self.mentions,
+            links=self.links,
         )

@@ -141,6 +141,7 @@ def test_raid_settings_in_the_admin_are_recorded(ada: User, sign_in: SignIn) -> 
     guild = Guild.objects.create(pk=secrets.randbits(60), name="Harbour")
     typed = {"guild": guild.pk, "is_enabled": "on", "messages_per_minute": 77, "accounts": 9}
     typed |= {"times_usual": 5, "account_days": 7, "first_seen_hours": 24, "same_text_accounts": 3}
+    typed |= {"account_messages": 6, "mentions": 5, "links": 3}
     made = sign_in(ada).post("/admin/moderation/raidsettings/add/", typed)
     assert made.status_code == 302, made.content
     (entry,) = entries_of(ada, "raid_settings_added")

@@ -203,6 +203,16 @@ def test_authors_who_may_be_new_have_the_sign_of_being_new() -> None:
         assert (Sign.FIRST_SEEN in found.accounts[0].signs) is is_new
 
 
+def test_a_guild_sets_what_floods_mentions_and_links_are() -> None:
+    author = account(1, age_ms=NEW)
+    own = [say(author, f"<@{n}> see https://a.example/{n}", seconds_ago=30 - 5 * n) for n in range(4)]
+    own = [replace(message, mentions=(number,)) for number, message in enumerate(own)]
+    age = {Sign.YOUNG, Sign.FIRST_SEEN}
+    assert {*assess(own).accounts[0].signs} == {*age, Sign.LINKS}
+    strict = Limits(account_messages=4, mentions=4, links=5)
+    assert {*assess(own, limits=strict).accounts[0].signs} == {*age, Sign.FLOOD, Sign.MENTIONS}
+
+
 def test_limits_of_a_guild_apply() -> None:
     raid = raid_messages(accounts=12)
     assert not assess(raid, limits=Limits(accounts=13)).is_raid
