@@ -226,6 +226,16 @@ def format_days(first: dt.date, last: dt.date) -> str:
     return _("%(first)s – %(last)s") % {"first": begin, "last": _LONG_DAY(last)}
 
 
+def format_short_days(first: dt.date, last: dt.date) -> str:
+    """Return a span of days, both inclusive: "11–20 Mar 2024"."""
+    if first == last:
+        return _SHORT_DAY(last)
+    if (first.year, first.month) == (last.year, last.month):
+        return _("%(first)s–%(last)s") % {"first": _FIRST_OF_MONTH(first), "last": _SHORT_DAY(last)}
+    begin = _AXIS_DAY(first) if first.year == last.year else _SHORT_DAY(first)
+    return _("%(first)s – %(last)s") % {"first": begin, "last": _SHORT_DAY(last)}
+
+
 def format_clock(time: dt.datetime | dt.time) -> str:
     """Return hours and minutes: "14:02"."""
     local = timezone.localtime(time) if isinstance(time, dt.datetime) else time
@@ -238,7 +248,7 @@ def format_datetime(time: dt.datetime) -> str:
 
 
 def format_span(start: dt.datetime, end: dt.datetime) -> str:
-    """Return a span of times in the viewer's time zone: "11 Mar 2024, 14:00 to 15:00"."""
+    """Return a span of times in the viewer's time zone: "11 Mar 2024, 14:00 to 15:00"; whole days without a time."""
     return format_spans((start, end), (0,))[0]
 
 
@@ -248,18 +258,32 @@ def format_spans(edges: Sequence[dt.datetime], numbers: Iterable[int]) -> dict[i
     spans = {}
     for number in numbers:
         first, last = (edge.astimezone(zone) for edge in edges[number : number + 2])
-        until = _CLOCK(last) if first.date() == last.date() else _DATETIME(last)
-        spans[number] = pattern % {"start": _DATETIME(first), "end": until}
+        if first.time() == last.time() == dt.time.min:
+            spans[number] = _format_whole_days(first.date(), last.date() - dt.timedelta(days=1), pattern)
+        else:
+            until = _CLOCK(last) if first.date() == last.date() else _DATETIME(last)
+            spans[number] = pattern % {"start": _DATETIME(first), "end": until}
     return spans
 
 
-def format_deadline(time: dt.datetime) -> str:
-    """Return day and minute with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)"; in UTC "11 Mar 2024, 14:02 UTC"."""
+def _format_whole_days(first: dt.date, last: dt.date, pattern: str) -> str:
+    if first >= last:
+        return _SHORT_DAY(first)
+    return pattern % {"start": _SHORT_DAY(first), "end": _SHORT_DAY(last)}
+
+
+def format_deadline(time: dt.datetime, *, after: dt.datetime | None = None) -> str:
+    """Return day and minute with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)"; in UTC "11 Mar 2024, 14:02 UTC".
+
+    after: an earlier time that is printed before this one. Its day is not repeated.
+    """
     local, utc = timezone.localtime(time), time.astimezone(dt.UTC)
+    is_same_day = after is not None and timezone.localtime(after).date() == local.date()
+    here = _CLOCK(local) if is_same_day else _DATETIME(local)
     if local.utcoffset() == utc.utcoffset():
-        return _("%(datetime)s UTC") % {"datetime": _DATETIME(utc)}
+        return _("%(datetime)s UTC") % {"datetime": here}
     in_utc = format_utc_clock(utc) if local.date() == utc.date() else _DATETIME(utc)
-    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": _DATETIME(local), "utc": in_utc}
+    return _("%(datetime)s (%(utc)s UTC)") % {"datetime": here, "utc": in_utc}
 
 
 def format_exact(time: dt.datetime) -> str:

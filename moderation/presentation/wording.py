@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy, ngettext, npgettext, pgettext
@@ -32,7 +31,7 @@ from moderation.domain.filters import (
     YoungAccount,
 )
 from moderation.domain.selection import Selection
-from moderation.presentation.formats import format_deadline, format_long_day, format_number
+from moderation.presentation.formats import format_deadline, format_long_day, format_number, join_list
 
 Names = Mapping[int, str]
 """Chat users' names by ID. A user without one is shown by ID."""
@@ -214,19 +213,21 @@ def _bracket(text: str, parts: Sequence[Filter], *, inner: bool) -> str:
 
 
 def _join_all(text: Sequence[str]) -> str:
-    return reduce(
-        lambda left, right: pgettext("conditions", "%(left)s and %(right)s") % {"left": left, "right": right}, text
-    )
+    return _join(text, pgettext("conditions", "%(left)s and %(right)s"))
 
 
 def _join_any(text: Sequence[str]) -> str:
-    return reduce(
-        lambda left, right: pgettext("conditions", "%(left)s or %(right)s") % {"left": left, "right": right}, text
-    )
+    return _join(text, pgettext("conditions", "%(left)s or %(right)s"))
+
+
+def _join(text: Sequence[str], pattern: str) -> str:
+    """Join with commas, and with the pattern before the last: "a, b or c"."""
+    *left, right = text
+    return pattern % {"left": join_list(left), "right": right} if left else right
 
 
 def name_authors(ids: Iterable[int], authors: Names) -> str:
-    """Return the authors' names: "Victor or user 8"."""
+    """Return the authors' names: "Victor, Wilma or user 8"."""
     return _join_any([authors.get(i) or gettext("user %(id)s") % {"id": i} for i in ids])
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_hidden
+from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
@@ -26,7 +27,7 @@ from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
 from moderation.presentation.excerpts import unformatted
-from moderation.presentation.html import fill, fill_each
+from moderation.presentation.html import fill, fill_each, fill_named
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
@@ -197,6 +198,12 @@ def span_of_days(first: dt.date, last: dt.date) -> str:
     return formats.format_days(first, last)
 
 
+@register.simple_tag
+def short_span_of_days(first: dt.date, last: dt.date) -> str:
+    """Format a span of days, both inclusive, where there is little room: "11–20 Mar 2024"."""
+    return formats.format_short_days(first, last)
+
+
 @register.filter
 def utc_midnight(day: dt.date) -> str:
     """Return the beginning of a day in UTC, for a URL: "2024-03-11T00:00Z"."""
@@ -317,10 +324,25 @@ def dated(time: dt.datetime | None) -> SafeString:
     return time_tag(time, formats.format_datetime(time))
 
 
+@register.filter
+def posted_at(message_id: int) -> SafeString:
+    """Render a `<time>` of when a message was posted, from its ID: like `dated`."""
+    return dated(time_of(message_id))
+
+
 @register.simple_tag
 def deadline(time: dt.datetime) -> SafeString:
     """Render a `<time>` that decides something: like `dated`, with UTC beside it."""
     return time_tag(time, formats.format_deadline(time))
+
+
+@register.simple_tag
+def span_of_times(first: dt.datetime, last: dt.datetime) -> SafeString:
+    """Render when something began and ended: "11 Mar 2024, 14:02 to 15:10 UTC"; one time if both are in a minute."""
+    if formats.format_datetime(first) == formats.format_datetime(last):
+        return deadline(last)
+    end = time_tag(last, formats.format_deadline(last, after=first))
+    return fill_named(_("%(start)s to %(end)s"), start=dated(first), end=end)
 
 
 @register.simple_tag

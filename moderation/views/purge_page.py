@@ -309,9 +309,10 @@ def describe_failures(purge: Purge, facts: PurgeFacts) -> FailuresView:
 
 
 class UndoResult(NamedTuple):
-    """An undo that was requested: who restored what, why, and its totals."""
+    """An undo that was requested: who restored what, when, why, and its totals."""
 
     heading: str
+    requested_at: datetime
     reason: str
     total: UndoTotals
 
@@ -339,7 +340,12 @@ class UndoView:
 def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoView:
     """Return the offer to undo a purge, and the results of earlier undos."""
     results = [
-        UndoResult(_head_undo(name_of(undo.moderator), undo.part, facts.find_users), undo.reason, UndoTotals.of(undo))
+        UndoResult(
+            heading=_head_undo(name_of(undo.moderator), undo.part, facts.find_users),
+            requested_at=undo.requested_at,
+            reason=undo.reason,
+            total=UndoTotals.of(undo),
+        )
         for undo in facts.undos
     ]
     now = timezone.now()

@@ -126,7 +126,7 @@ def describe_preview(
     known = {} if is_single else find_channels(row.channel_id for row in rows)
     context: dict[str, Any] = {
         "preview": manifest,
-        "plan": describe_plan(manifest.strategies),
+        "plan": (describe_plan if user.has_perm("chatstore.view_finding") else describe_times)(manifest.strategies),
         "channel_shares": () if is_single else shares,
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
@@ -195,6 +195,14 @@ def describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[
         for strategy, pattern in _PLAN.items()
         if strategy in strategies
     ]
+
+
+def describe_times(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
+    """Return when messages are deleted, for those who know no buckets."""
+    if DeleteStrategy.LATER not in strategies:
+        return [gettext("All are deleted right away.")] if strategies else []
+    later = describe_plan({DeleteStrategy.LATER: strategies[DeleteStrategy.LATER]})
+    return [*later, gettext("The others are deleted right away.")] if len(strategies) > 1 else later
 
 
 def _describe_part(part: PlannedPart) -> list[str]:

@@ -10,13 +10,13 @@ from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.milliseconds import YEAR_MS
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
-from moderation.presentation.formats import format_short_day
+from moderation.presentation.formats import format_short_day, format_short_days
 from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
@@ -47,6 +47,7 @@ def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None
     authors.ensure_author_bucket(person.pk, other.pk, today - 5)
     html = page_of(sign_in(mona), person.pk)
     assert "Zoë" in html
+    assert "@zoe" in html
     assert ">bot<" in html
     assert str(person.pk) in html
     assert "Account created</dt><dd><time" in squeeze(html)
@@ -54,6 +55,21 @@ def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None
     # Consecutive buckets are one bar; the channel with the most comes first.
     assert [strip.count('class="bar"') for strip in strips] == [2, 1]
     assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
+
+
+def test_the_handle_is_shown_even_if_it_is_the_name(mona: User, sign_in: SignIn) -> None:
+    person = make_chat_user(shown="")
+    assert ">@zoe<" in page_of(sign_in(mona), person.pk)
+
+
+def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: SignIn) -> None:
+    made = now_ms()
+    person = ChatUser.objects.create(pk=make_snowflake(made) | secrets.randbits(22), name="zoe")
+    authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(made))
+    html = squeeze(page_of(sign_in(mona), person.pk))
+    first_seen = re.search(r"First seen</dt><dd>([^<]+)<", html)
+    assert first_seen is not None
+    assert first_seen[1].strip() == format_short_days(time_of(person.pk).date(), last_day_of(bucket_at(made)))
 
 
 def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:

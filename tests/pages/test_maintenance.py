@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.runs import RunState
-from chatstore.models import Channel, JobRun, JobSchedule
+from chatstore.models import Channel, Guild, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
@@ -230,10 +230,11 @@ def test_a_bucket_run_is_labelled_with_channel_and_dates(
     page: Client, otto: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = configure_only_job(monkeypatch, schedule=None)
-    channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>")
+    harbour = Guild.objects.create(pk=fresh_id(), name="Harbour")
+    channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>", guild=harbour)
     run = request_run(job, actor=otto, subject=f"{channel.pk}:-3")
     html = read(page, f"/maintenance/runs/{run.pk}/")
-    assert "2–11 December 2014" in html
+    assert "(Harbour), 2–11 December 2014" in html
     assert "&lt;b&gt;" in html
     assert "\u202e" not in html
     assert "general" in read(page, "/maintenance/runs/", {"job": job})

@@ -11,7 +11,7 @@ from chatstore.models.users import User
 from moderation.domain.states import StepState
 from moderation.models import Step
 from tests.conftest import make_user
-from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, purge_now, write
+from tests.moderation.channels import VICTOR, everything, make_channel, old_ids, preview, purge_now, write
 from tests.pages.access_table import CASES
 from tests.pages.conftest import make_previewed_purge
 from tests.pages.pseudo_locale import visible_texts
@@ -28,6 +28,7 @@ MODERATORS_PAGES = [
     "channels/{emptied}/{deleted}/",
     "purges/{done}/",
     "purges/{failed}/",
+    "purges/{together}/",
 ]
 
 
@@ -45,7 +46,10 @@ def placeholders(mona: User) -> dict[str, int | str]:
     write(other, old_ids(12), author=VICTOR)
     failed = purge_now(mona, everything(other))
     Step.objects.filter(purge=failed).update(state=StepState.FAILED, error="unexpected", failed=12)
-    more = {"emptied": emptied.pk, "deleted": ids[3], "done": done.pk, "failed": failed.pk}
+    large = make_channel()
+    write(large, old_ids(600), author=VICTOR)
+    together = preview(mona, everything(large))
+    more = {"emptied": emptied.pk, "deleted": ids[3], "done": done.pk, "failed": failed.pk, "together": together.pk}
     return make_previewed_purge().names | more
 
 

@@ -129,6 +129,26 @@ def test_a_deadline_has_utc_beside_it() -> None:
 
 
 @pytest.mark.unit
+def test_a_deadline_after_another_time_does_not_repeat_the_day() -> None:
+    assert formats.format_deadline(WINTER, after=WINTER - dt.timedelta(hours=2)) == "23:30 UTC"
+    assert formats.format_deadline(WINTER, after=WINTER - dt.timedelta(days=1)) == "21 Jan 2026, 23:30 UTC"
+    with timezone.override("Europe/Vienna"):
+        # There it is the next day already.
+        assert formats.format_deadline(WINTER, after=WINTER - dt.timedelta(hours=2)).startswith("22 Jan 2026, 00:30")
+        assert formats.format_deadline(WINTER, after=WINTER - dt.timedelta(minutes=1)).startswith("00:30 (")
+
+
+@pytest.mark.unit
+def test_a_span_of_whole_days_has_no_times() -> None:
+    start = dt.datetime(2026, 1, 21, tzinfo=dt.UTC)
+    assert formats.format_span(start, start + dt.timedelta(days=10)) == "21 Jan 2026 to 30 Jan 2026"
+    assert formats.format_span(start, start + dt.timedelta(days=1)) == "21 Jan 2026"
+    assert formats.format_span(start, start + dt.timedelta(hours=6)) == "21 Jan 2026, 00:00 to 06:00"
+    with timezone.override("Europe/Vienna"):
+        assert formats.format_span(start, start + dt.timedelta(days=1)) == "21 Jan 2026, 01:00 to 22 Jan 2026, 01:00"
+
+
+@pytest.mark.unit
 def test_numbers_follow_the_language() -> None:
     with translation.override("de"):
         assert formats.format_number(1204) == "1.204"

@@ -435,6 +435,16 @@ def test_the_list_shows_the_last_day_as_it_was_entered_and_links_that_were_not_u
     assert "Invit" not in page.split('id="given"')[1].split('id="give"')[0]
 
 
+def test_people_of_the_same_name_are_told_apart_by_their_user_names(ada: User, tess: User, sign_in: SignIn) -> None:
+    tess.first_name = "Mona"
+    tess.save()
+    give(tess, Role.LEAD)
+    page = sign_in(ada).get(f"/roles/?account={tess.username}").content.decode()
+    assert f'<bdi class="quiet small">{tess.username}</bdi>' in page
+    ada_page = sign_in(ada).get(f"/roles/?account={ada.username}").content.decode()
+    assert '<bdi class="quiet small">' not in ada_page.split('id="given"')[1].split('id="give"')[0]
+
+
 def test_a_role_that_ends_during_a_day_is_listed_with_its_time(ada: User, tess: User, sign_in: SignIn) -> None:
     RoleGrant.objects.create(account=tess, role=Role.LEAD, until=dt.datetime(2040, 3, 1, 15, 30, tzinfo=dt.UTC))
     assert "15:30 UTC" in sign_in(ada).get(f"/roles/?account={tess.username}").content.decode()

@@ -86,7 +86,9 @@ def test_an_undo_needs_a_reason_which_is_stored_and_shown(purge: Purge, mona: Us
     run_purge(purge.pk)
     assert purge.undos.get().reason == REASON
     assert AuditEntry.objects.get(purge=purge, action="undo_requested").details["reason"] == REASON
-    assert f"“<bdi>{REASON}</bdi>”" in client.get(f"/purges/{purge.pk}/").content.decode()
+    page = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert f"“<bdi>{REASON}</bdi>”" in page
+    assert f'<time datetime="{purge.undos.get().requested_at.isoformat()}"' in page
 
 
 def test_a_form_that_is_sent_twice_leads_to_the_undo_under_way(purge: Purge, mona: User, sign_in: SignIn) -> None:

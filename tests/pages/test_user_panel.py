@@ -18,7 +18,7 @@ from chatstore.models.users import User
 from moderation.models import Purge, Step
 from moderation.operations.lookup import recent_posts
 from moderation.operations.preview.scan import scan_purge
-from moderation.presentation.formats import format_days
+from moderation.presentation.formats import format_short_days
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
 
@@ -151,5 +151,5 @@ def test_the_first_and_last_seen_are_shown(mona: User, sign_in: SignIn) -> None:
     write(channel, recent_ids(1), author=account.pk)
     html = panel_of(sign_in(mona), account)
     first, last = bucket_days(bucket_of(min(ids)))
-    assert f"First seen</dt> <dd> {format_days(first, last)} </dd>" in html
+    assert f"First seen</dt> <dd> {format_short_days(first, last)} </dd>" in html
     assert "Last message</dt> <dd> <time" in html

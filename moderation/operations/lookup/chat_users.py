@@ -108,10 +108,11 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     nonempty = {channel_id: _nonempty(rows, visible[channel_id]) for channel_id, rows in read_ledgers(shown)}
     matched = _matched_by_channel(user_id, shown)
     hidden = {} if scope_for(user, VIEW_PURGES).is_everything else _matched_besides(purges, user_id, visible)
+    made_at = account_made_at(user_id, now=timezone.now())
     return Profile(
         user_id=user_id,
         user=known,
-        made_at=account_made_at(user_id, now=timezone.now()),
+        made_at=made_at,
         activity=[
             ChannelActivity(
                 channels[i], len(nonempty[i]), last_day_of(max(nonempty[i])) if nonempty[i] else None, matched.get(i, 0)
@@ -120,7 +121,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         ],
         strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
-        first_seen=_days_of(min(posted)) if posted and searched_back_to is None else None,
+        first_seen=_first_days(min(posted), made_at) if posted and searched_back_to is None else None,
         last_seen=_days_of(max(posted)) if posted else None,
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
@@ -150,6 +151,12 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
         if number % BUCKETS_PER_CHECK == 0 and time.monotonic() > end:
             return places, bucket
     return places, None
+
+
+def _first_days(bucket: int, made_at: dt.datetime | None) -> tuple[dt.date, dt.date]:
+    """Return the days in which a user may have posted first: those of the bucket since the account was created."""
+    first, last = _days_of(bucket)
+    return (min(max(first, made_at.astimezone(dt.UTC).date()), last), last) if made_at else (first, last)
 
 
 def _days_of(bucket: int) -> tuple[dt.date, dt.date]:

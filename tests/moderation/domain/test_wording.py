@@ -38,6 +38,14 @@ LONG = "a" * 90
             "all messages by Victor or user 8 in #general since 1 May 2024",
         ),
         (
+            Selection(channel_ids=(1,), where=Author((7, 8, 9))),
+            "all messages by Victor, user 8 or user 9 in #general, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((Has(Content.LINK), Not(FromBot()), Words("nitro")))),
+            "all messages in #general containing a link, not by bots and containing the words “nitro”, except pinned",
+        ),
+        (
             Selection(channel_ids=(1,), where=All((VICTOR, MAY, Has(Content.LINK)))),
             "all messages by Victor in #general since 1 May 2024 containing a link, except pinned",
         ),

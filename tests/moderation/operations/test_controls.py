@@ -14,6 +14,7 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
+from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
@@ -209,7 +210,8 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     assert "and 140 more" in page
     assert "3 messages not deleted" in page
     for message_id in some[:3]:
-        assert f'<a href="/channels/{channel.id}/{message_id}/">{message_id}</a>' in page
+        link = f'<a href="/channels/{channel.id}/{message_id}/"><time datetime="{time_of(message_id).isoformat()}"'
+        assert link in page
     assert "Retry 153 failed messages" in page
     call_command("purge_show", str(purge.id))
     output = capsys.readouterr().out
