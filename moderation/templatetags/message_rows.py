@@ -278,12 +278,13 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         reason=reason,
     )
     link = (
-        fill('· <a href="{}" data-panel>{}</a>', url_of("purge", gap.purge_id), _("View purge"))
+        fill('<a href="{}" data-panel>{}</a>', url_of("purge", gap.purge_id), _("View purge"))
         if may_view_purges
         else ""
     )
     return fill(
-        '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n<span>\n{}\n{}\n{}\n</span>\n</p>\n',
+        '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n'
+        '<span class="gap-line">\n<span>{}</span>\n{}\n{}\n</span>\n</p>\n',
         "" if line.is_collapsed else " single",
         gap.purge_id,
         line.total,
@@ -296,8 +297,8 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
 
 def _draw_gap_toggle(purge_id: int) -> SafeString:
     return fill(
-        '<span class="gap-toggle script-only">· <button class="as-link" type="button" data-gaps="{}" data-hide="{}"'
-        ' aria-expanded="false">{}</button></span>',
+        '<button class="gap-toggle script-only as-link" type="button" data-gaps="{}" data-hide="{}"'
+        ' aria-expanded="false">{}</button>',
         purge_id,
         _("Hide gaps"),
         _("Show gaps"),

@@ -106,7 +106,7 @@ function joinGaps() {
     }
     const [shown, total] = [Number(into.dataset.total), Number(into.dataset.total) + Number(line.dataset.total)];
     const [before, after] = [shown, total].map((number) => labelFor(number, list.dataset.forms));
-    const text = [...into.querySelector("span").childNodes].find((node) => node.data?.includes(before));
+    const text = [...into.querySelector(".gap-line > span").childNodes].find((node) => node.data?.includes(before));
     if (text) text.data = text.data.replace(before, after);
     into.dataset.total = total;
     into.classList.remove("single");
