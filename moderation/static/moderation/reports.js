@@ -17,5 +17,7 @@ document.addEventListener("keydown", (event) => {
 // A page that the browser shows again from its cache takes keys again.
 window.addEventListener("pageshow", () => { chosen = false; });
 
-// The list scrolls on its own beside the report.
-document.querySelector(".case-link[aria-current]")?.scrollIntoView({ block: "nearest" });
+// The list scrolls on its own beside the report; the page stays at its heading.
+const current = document.querySelector(".case-link[aria-current]");
+const list = current?.closest(".case-list");
+if (list) list.scrollTop += Math.max(current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom + 8, 0);

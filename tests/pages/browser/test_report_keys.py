@@ -11,10 +11,10 @@ from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 
-def make_cases() -> list[ReportCase]:
+def make_cases(count: int = 2) -> list[ReportCase]:
     channel: Channel = make_channel()
-    write(channel, old_ids(2))
-    return [report(channel, message_id) for message_id in old_ids(2)]
+    write(channel, old_ids(count))
+    return [report(channel, message_id) for message_id in old_ids(count)]
 
 
 def test_keys_open_the_next_report_and_delete_its_message(site: Site) -> None:

@@ -1,0 +1,17 @@
+"""The list of reports scrolls to the open one, and the page stays at its heading."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.pages.browser.test_report_keys import make_cases
+from tests.pages.serving import Site, browse_as, create_account, in_thread
+
+
+def test_the_list_scrolls_to_the_open_report_but_the_page_does_not(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        cases = in_thread(lambda: make_cases(16))
+        page.goto(f"{site.url}/reports/{cases[14].pk}/")
+        expect(page.locator(".case-link[aria-current]")).to_be_in_viewport()
+        assert page.evaluate("document.querySelector('.case-list').scrollTop") > 0
+        assert page.evaluate("window.scrollY") == 0
