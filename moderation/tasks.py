@@ -21,6 +21,7 @@ from moderation.operations.preview import scan
 from moderation.operations.purging import scheduling, turns, worker
 from moderation.operations.purging.approvals import expire_approvals
 from moderation.operations.purging.lifecycle import expire_previews
+from moderation.operations.raids.detection import recheck_purged_raids
 from moderation.store import active_workers
 
 INVITATION_SECONDS = 1.0
@@ -98,6 +99,7 @@ def _run_turn(purge_id: int, *, depth: int = 0) -> None:
     )
     if not turn.has_ended or not worker.has_due_steps(purge_id):
         enqueue_next(purge_id)
+        recheck_purged_raids(purge_id)
     elif not scheduling.has_worker(purge_id):
         # While another worker processes the purge, it waits for no turn.
         enqueue_workers(purge_id)

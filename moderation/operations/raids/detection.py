@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db.models import BigIntegerField, Case, Exists, OuterRef, QuerySet, When
 from django.db.models.functions import Cast
@@ -22,11 +22,12 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
-from chatstore.operations.findings.records import Problem, sync_findings
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.records import Problem, open_finding, sync_findings
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
 from chatstore.store.activity import busy_channels
 from moderation.domain.raids import Assessment, Limits
-from moderation.models import RaidSettings
+from moderation.models import RaidSettings, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.reading import assess_channel, settings_of, usual_rate
@@ -52,9 +53,32 @@ def check_raids(now: dt.datetime) -> None:
 
     The finding of a channel that cannot be read stays as it is, and the other channels are checked.
     """
-    reported = {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
-    busy = busy_channels(_least_rate())
-    channels = Channel.objects.select_related("guild").in_bulk(busy.keys() | reported.keys())
+    busy, reported = busy_channels(_least_rate()), _reported_raids()
+    found, unchecked = _check(busy.keys() | reported.keys(), busy=busy, reported=reported, now=now)
+    sync_findings(RAID, found, unchecked=unchecked)
+
+
+def recheck_purged_raids(purge_id: int) -> None:
+    """Check reported raids again of which a purge has deleted messages: until then their notice counts these."""
+    if reported := _reported_raids():
+        steps = Step.objects.filter(purge_id=purge_id, channel_id__in=reported)
+        purged = set(steps.values_list("channel_id", flat=True))
+        found, unchecked = _check(purged, busy={}, reported=reported, now=postgres_now()) if purged else ({}, [])
+        for subject, one in found.items():
+            open_finding(RAID, subject, one)
+        over = {str(channel_id) for channel_id in purged}.difference(found, unchecked)
+        Finding.objects.open().filter(kind=RAID, subject__in=over).update(closed_at=ClockTimestamp())
+
+
+def _reported_raids() -> dict[int, Finding]:
+    return {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
+
+
+def _check(
+    channel_ids: Collection[int], *, busy: Mapping[int, int], reported: Mapping[int, Finding], now: dt.datetime
+) -> tuple[dict[str, Problem], list[str]]:
+    """Return the raids of some channels, and the channels that could not be checked."""
+    channels = Channel.objects.select_related("guild").in_bulk(channel_ids)
     settings = settings_of({channel.guild_id for channel in channels.values()})
     now_ms = unix_ms(now)
     found: dict[str, Problem] = {}
@@ -75,7 +99,7 @@ def check_raids(now: dt.datetime) -> None:
             continue
         if assessment.is_raid:
             found[str(channel_id)] = _describe_raid(channel, assessment, known=known)
-    sync_findings(RAID, found, unchecked=unchecked)
+    return found, unchecked
 
 
 def _assess(channel_id: int, limits: Limits, *, now_ms: int) -> Assessment:

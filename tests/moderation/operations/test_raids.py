@@ -24,6 +24,7 @@ from moderation.models import AuditEntry, RaidSettings
 from moderation.operations.raids import reading
 from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
 from moderation.operations.raids.review import review_raid, select_raid
+from moderation.tasks import run_purge
 from tests.moderation.channels import confirm, ids_of, make_channel, now_ms, preview, run_to_end, write
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
@@ -67,6 +68,20 @@ def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: U
     run_to_end(confirm(mona, purge))
     assert ids_of(raid.channel, *buckets) == raid.other_ids
     assert reported(raid) is None
+
+
+def test_the_notice_of_a_raid_ends_with_its_purge_and_does_not_count_what_a_part_of_it_deleted(mona: User) -> None:
+    raid, other = write_noticed_raid(), write_noticed_raid()
+    assert reported(raid) is not None
+    raiders = sorted(raid.raiders)
+    for some, summary in ((raiders[:4], "40 messages by 8 accounts"), (raiders[4:], None)):
+        review = review_raid(mona, raid.channel.pk, start_ms=None, end_ms=None)
+        selection = select_raid(raid.channel.pk, some, start_ms=review.start_ms, end_ms=None)
+        purge = confirm(mona, preview(mona, selection))
+        run_purge(purge.pk)
+        found = Finding.objects.open().filter(kind=RAID, subject=str(raid.channel.pk)).first()
+        assert (found is not None and summary in str(found.summary)) if summary else found is None
+    assert Finding.objects.open().filter(kind=RAID, subject=str(other.channel.pk)).exists()
 
 
 def test_accounts_are_new_by_their_first_message_in_any_channel_not_by_its_period(mona: User) -> None:
