@@ -47,7 +47,7 @@ from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.picks import describe_fields, describe_rows
 from moderation.views.rows import rows_of
-from moderation.views.saved_filters import describe_filters, save_typed
+from moderation.views.saved_filters import PRESETS, describe_filters, save_typed
 from moderation.views.session import actor_of
 
 MAX_BUCKETS_AT_ONCE = 10
@@ -227,6 +227,7 @@ def _show_form(
         "guilds": () if channel else guild_names(request.user, ADD_PURGE),
         "replaced": replaced,
         "filters": describe_filters(request.user, channel),
+        "presets": PRESETS,
         "filter_name": request.POST.get("filter_name", ""),
         "applied": read_cursor(request.GET, "filter"),
         "keeps": f"&preview={replaced.pk}" if replaced else "",

@@ -1,4 +1,4 @@
-"""Saved filters in the composer."""
+"""Presets and saved filters in the composer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.domain.errors import BadInput
@@ -38,6 +40,15 @@ class Filters:
     own: Sequence[SavedFilter]
     shared: Sequence[SavedFilter]
     recent: Sequence[tuple[int, str]]
+
+
+PRESETS: tuple[tuple[Promise, str], ...] = (
+    (gettext_lazy("Links by new accounts"), "account_days=7&has=link"),
+    (gettext_lazy("First hour after joining"), "joined_minutes=60"),
+    (gettext_lazy("First day of an author, with links"), "first_seen_hours=24&has=link"),
+    (gettext_lazy("Mentions of everyone, last hour"), "any_words=%40everyone+%40here&after=last+hour"),
+)
+"""Filters that the composer offers to everyone: label, and query string."""
 
 
 def describe_filters(user: Actor, channel: Channel | None) -> Filters:

@@ -231,3 +231,11 @@ def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, si
     assert form.count("<details") - 1 == 5  # the strip's table
     assert " open>" not in client.get(path, {"authors": "12", "words": "coins"}).content.decode()
     assert '<details class="more" open>' in client.get(path, {"similar": "coins"}).content.decode()
+
+
+def test_a_preset_fills_in_its_conditions(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/delete/"
+    presets = re.findall(r'href="(\?account_days=[^"]*)"', client.get(path).content.decode())
+    filled = client.get(path + html.unescape(presets[0])).content.decode()
+    assert re.search(r'name="account_days" value="7"', filled)
+    assert re.search(r'name="has" value="link"[^>]*checked', filled)
