@@ -131,9 +131,10 @@ def describe_preview(
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
         "authors": authors[:AUTHORS_SHOWN],
+        "more_authors": authors[AUTHORS_SHOWN:],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
-        "other_authors": max(manifest.author_count - AUTHORS_SHOWN, 0),
+        "other_authors": manifest.author_count - len(authors),
         "bucket_rows": [_row_of(bucket, known) for bucket in rows],
         "other_buckets": manifest.bucket_count - len(rows),
         "undo_days": settings.QUARANTINE_DAYS,

@@ -161,3 +161,14 @@ def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: 
     assert response.status_code == 400
     assert "No messages are selected" in response.content.decode()
     assert not Purge.objects.get(pk=purge.pk).undos.exists()
+
+
+def test_fifty_authors_of_a_purge_can_be_restored_one_by_one(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(60)
+    for number, message_id in enumerate(ids):
+        write(channel, [message_id], author=VICTOR + number)
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(ids)))
+    page = read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    assert len(re.findall(rf'href="/purges/{purge.pk}/undo/\?author=\d+', page)) == 50
+    assert "Show 38 more authors" in page
+    assert "and 10 other authors" in page
