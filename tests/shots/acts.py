@@ -42,13 +42,17 @@ def search_for(text: str) -> Act:
     return lambda page: page.get_by_role("searchbox").press_sequentially(text)
 
 
-def reload_while_open(finding_id: int) -> Act:
-    """Load the page again while a finding is open: other pages are without the notice about it."""
+def reload_while_open(finding_id: int, shown: str) -> Act:
+    """Load the page again while a finding is open: other pages are without the notice about it.
+
+    shown: a selector of what tells of it. The list of channels, which marks it too, is loaded after the page.
+    """
 
     def act(page: Page) -> None:
         in_thread(_set_open, finding_id, True)
         try:
-            page.reload()
+            page.reload(wait_until="networkidle")
+            page.locator(shown).first.wait_for(state="attached")
         finally:
             in_thread(_set_open, finding_id, False)
 

@@ -198,8 +198,9 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def _raid_shots(scene: Scene) -> Iterator[Shot]:
-    report = reload_while_open(scene.raid_finding)
-    yield Shot("raid-notice", "mona", "/", whole=False, act=report)
+    notify = reload_while_open(scene.raid_finding, ".page-notice.critical")
+    report = reload_while_open(scene.raid_finding, "form[action$='/dismiss/']")
+    yield Shot("raid-notice", "mona", "/", whole=False, act=notify)
     yield Shot("raid", "mona", f"/raids/{scene.raided}/", act=report)
     yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False, act=report)
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")

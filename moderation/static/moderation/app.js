@@ -7,6 +7,13 @@ document.documentElement.classList.add("js");
 // On phones the menu is wider than the screen.
 document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 
+// A reload puts what was in view back in its place. At the top of a page that would hide a new notice above it.
+function keepPlace() {
+  history.scrollRestoration = window.scrollY > 0 ? "auto" : "manual";
+}
+document.addEventListener("scroll", keepPlace, { passive: true });
+if (performance.getEntriesByType("navigation")[0]?.type === "navigate") keepPlace();
+
 const toast = document.getElementById("toast");
 let toastTimer = 0;
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from chatstore.models import Finding
+from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.operations.raids.detection import check_raids
 from tests.moderation.raids import Raid, forget_raids, post_raid, write_raid
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 from tests.waiting import wait_until
 
 MAX_CLICKS = 4
@@ -73,6 +75,21 @@ def test_the_demos_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason
     page.goto(f"{site.url}/channels/{raid.channel.pk}/")
     left = page.locator(".msg").evaluate_all("rows => rows.map(row => row.id.slice(1))")
     assert sorted(map(int, left)) == raid.other_ids
+
+
+def test_a_notice_that_comes_with_a_reload_is_in_view(long_raid: Raid, page: Page) -> None:
+    finding = Finding.objects.filter(subject=str(long_raid.channel.pk))
+    in_thread(lambda: finding.update(closed_at=ClockTimestamp()))
+    page.goto(page.url)
+    # By then Chromium has stored what to keep in place.
+    page.wait_for_timeout(300)
+    in_thread(lambda: finding.update(closed_at=None))
+    page.reload(wait_until="networkidle")
+    notice = page.locator(".page-notice.critical").bounding_box()
+    top = page.locator(".top").bounding_box()
+    assert notice is not None
+    assert top is not None
+    assert notice["y"] >= top["y"] + top["height"]
 
 
 def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
