@@ -28,3 +28,9 @@ STATE_LABELS: Mapping[str, str] = {
     PurgeState.DONE: pgettext_lazy("state of a purge", "done"),
     PurgeState.DONE_WITH_FAILURES: pgettext_lazy("state of a purge", "completed with failures"),
 }
+
+DISCARDED_LABEL = pgettext_lazy("state of a purge", "discarded")
+"""Of a preview that expired because it was discarded."""
+
+AWAITING_APPROVAL_LABEL = pgettext_lazy("state of a purge", "waiting for approval")
+"""Of a preview that another person must approve before it is a purge."""

@@ -70,17 +70,19 @@ def count_messages(number: int) -> str:
     return ngettext("%(count)s message", "%(count)s messages", number) % {"count": format_number(number)}
 
 
-def summarize_selection(selection: Selection, *, scope: Scope, authors: Names) -> str:
-    """Describe a selection, in lower case, so that it can follow a count."""
+def summarize_selection(selection: Selection, *, scope: Scope, authors: Names, count: int = 0) -> str:
+    """Describe a selection, in lower case. count: of the messages found, in place of "all messages"; 0 if unknown."""
     place = format_scope(scope)
     if selection.message_ids:
-        count = len(selection.message_ids) - len(selection.except_ids)
-        selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", count)
-        return selected % {"count": format_number(count), "place": place}
+        chosen = len(selection.message_ids) - len(selection.except_ids)
+        selected = ngettext("%(count)s selected message %(place)s", "%(count)s selected messages %(place)s", chosen)
+        return selected % {"count": format_number(chosen), "place": place}
     if selection.where is None:
         text = gettext("the whole channel %(channel)s") % {"channel": ", ".join(scope.channels)}
+        if count:
+            text = gettext("%(messages)s: %(selection)s") % {"messages": count_messages(count), "selection": text}
     else:
-        text = gettext("all messages")
+        text = count_messages(count) if count else gettext("all messages")
         for condition in _format_parts(selection.where, place, authors):
             text = pgettext("selection", "%(messages)s %(condition)s") % {"messages": text, "condition": condition}
         if selection.keeps_pinned:
@@ -187,6 +189,9 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return gettext("replying to message %(id)s") % {"id": message_id}
         case Not(Pinned()):
             return gettext("that are not pinned")
+        case Not(Author(ids)) if len(ids) > MAX_NAMED_AUTHORS:
+            text = ngettext("not by any of %(count)s user", "not by any of %(count)s users", len(ids))
+            return text % {"count": format_number(len(ids))}
         case Not(part):
             return gettext("not %(condition)s") % {"condition": _format(part, authors, inner=True)}
         case All(parts):
@@ -203,7 +208,7 @@ def _shorten(text: str) -> str:
 
 def _format_authors(ids: Sequence[int], authors: Names) -> str:
     if len(ids) > MAX_NAMED_AUTHORS:
-        text = ngettext("by any of %(count)s user", "by any of %(count)s users", len(ids))
+        text = ngettext("by %(count)s user", "by %(count)s users", len(ids))
         return text % {"count": format_number(len(ids))}
     return gettext("by %(authors)s") % {"authors": name_authors(ids, authors)}
 

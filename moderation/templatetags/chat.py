@@ -124,12 +124,12 @@ def rate(per_second: float) -> str:
 
 
 @register.simple_tag
-def state_chip(purge: Purge) -> SafeString:
-    """Render a purge's state as a colored label."""
+def state_chip(purge: Purge, label: str = "") -> SafeString:
+    """Render a purge's state as a colored label. label: the state in words, where the state alone does not say it."""
     return fill(
         '<span class="chip {}">{}</span>',
         _CHIP_CLASSES.get(PurgeState(purge.state), ""),
-        translate(STATE_LABELS[purge.state]),
+        translate(label or STATE_LABELS[purge.state]),
     )
 
 

@@ -44,7 +44,7 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         '<span class="quiet small">\n{}\n</span>\n</div>\n',
         url_of("purge", purge.pk),
         visible(listed.title),
-        fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge),
+        fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge, listed.state_label),
         join(notes, "\n· "),
     )
 

@@ -77,6 +77,7 @@ def _list_purges(user: Actor) -> dict[str, Any]:
             [approval.purge for approval in approvals],
             [erasure.purge for erasure in erasures],
         ],
+        requested={approval.purge_id for approval in approvals},
     )
     return {
         "running": running,

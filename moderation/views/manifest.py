@@ -79,10 +79,12 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
     may_change = may_over_visible(request.user, ADD_PURGE, purge)
     may_exclude = may_change and purge.state == PurgeState.READY
     may_undo = may_change and can_be_undone(purge)
+    (listed,) = describe_purges(request.user, [purge])
     context = {
         "nav": "purges",
         "purge": purge,
-        "summary": describe_purges(request.user, [purge])[0].summary,
+        "summary": listed.summary,
+        "state_label": listed.state_label,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         "entries": _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo),
         "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),

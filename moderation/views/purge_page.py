@@ -218,8 +218,8 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     erasing = describe_erasing(user, purge, copies=lambda: facts.copies, blocking_hold=lambda: facts.undo_period.hold)
     channel = channels[0] if facts.channel_count == 1 else None
     state = PurgeState(purge.state)
-    listed = describe_purges(user, [purge], find_channels=facts.find_channels, find_users=facts.find_users)
-    summary = listed[0].summary
+    (listed,) = describe_purges(user, [purge], find_channels=facts.find_channels, find_users=facts.find_users)
+    summary = listed.summary
     may_purge = may_over_visible(user, ADD_PURGE, purge)
     undo = describe_undo(purge, facts, may_purge=may_purge)
     undoing = undo_progress_of(purge)
@@ -240,6 +240,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
             purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
         ),
         "summary": summary[:1].upper() + summary[1:],
+        "state_label": listed.state_label,
         "moderator": name_of(purge.moderator),
         "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,

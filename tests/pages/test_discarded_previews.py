@@ -48,7 +48,7 @@ def test_the_page_says_who_discarded_a_preview_and_when(mona: User) -> None:
     path = f"/purges/{preview(mona, everything(channel)).pk}/"
     page = " ".join(signed_in(mona).post(f"{path}discard/", follow=True).content.decode().split())
     assert "Discarded preview</h1>" in page
-    assert '<span class="chip">discarded</span>' in page
+    assert '<span class="chip ">discarded</span>' in page
     assert f"{mona.get_full_name() or mona.get_username()} discarded this preview" in page
     assert "24 hours" not in page
 
@@ -62,3 +62,19 @@ def test_the_page_of_a_preview_that_expired_says_why(mona: User) -> None:
     page = signed_in(mona).get(f"/purges/{purge.pk}/").content.decode()
     assert "Expired preview</h1>" in page
     assert "it was not confirmed within 24 hours" in page
+
+
+def test_lists_and_the_panel_have_the_state_that_the_page_has(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    discarded, expired = (preview(mona, everything(channel)) for _ in range(2))
+    client = signed_in(mona)
+    client.post(f"/purges/{discarded.pk}/discard/")
+    Purge.objects.filter(pk=expired.pk).update(ready_at=timezone.now() - dt.timedelta(hours=25))
+    expire_previews()
+    lines = client.get(f"/purges/?channel={channel.pk}").content.decode()
+    for purge, state in ((discarded, "discarded"), (expired, "expired")):
+        chip = f'<span class="chip ">{state}</span>'
+        assert chip in lines.split(f'href="/purges/{purge.pk}/"')[1].split("</li>")[0]
+        assert chip in client.get(f"/purges/{purge.pk}/").content.decode()
+        assert chip in client.get(f"/purges/{purge.pk}/panel/").content.decode()

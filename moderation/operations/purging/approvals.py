@@ -161,7 +161,8 @@ def last_decided(purge: Purge) -> PurgeApproval | None:
 def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:
     """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
     found = open_approvals(user)
-    return list(zip(describe_purges(user, [approval.purge for approval in found]), found, strict=True))
+    purges, requested = [approval.purge for approval in found], {approval.purge_id for approval in found}
+    return list(zip(describe_purges(user, purges, requested=requested), found, strict=True))
 
 
 def open_approvals(user: Actor) -> list[PurgeApproval]:

@@ -1,22 +1,23 @@
-"""Purges with a summary of their selection, names resolved: three queries for any number of purges."""
+"""Purges with a summary of their selection, names resolved: at most five queries for any number of purges."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Protocol
 
 from django.utils.text import capfirst
-from django.utils.translation import ngettext
 
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.selection import Selection
-from moderation.models import Purge
+from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL, DISCARDED_LABEL, STATE_LABELS
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge, PurgeApproval
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.selection.scope import scope_of
-from moderation.presentation.formats import format_number
 from moderation.presentation.wording import summarize_selection
 
 FindChannels = Callable[[Iterable[int]], Mapping[int, Channel]]
@@ -24,26 +25,27 @@ FindUsers = Callable[[Iterable[int]], Mapping[int, ChatUser]]
 """Functions that return those of some objects that are there, and that a viewer may see, by ID."""
 
 
+class Summarize(Protocol):
+    """Summarizes a selection; with a count, of that many messages."""
+
+    def __call__(self, selection: Selection, count: int = 0) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ListedPurge:
     """Purge with a summary of its selection. channel_id: if it names exactly one channel.
 
-    undo_until: end of the undo period, if the list includes it.
+    title: the summary with the count, if known: "1,204 messages by Victor in #general, except pinned".
+    state_label: the state in words, as the purge's own page has it. undo_until: end of the undo period, if the list
+    includes it.
     """
 
     purge: Purge
     channel_id: int | None
     summary: str
+    title: str
+    state_label: str
     undo_until: dt.datetime | None = None
-
-    @property
-    def title(self) -> str:
-        """Count and summary: "1,204 messages: all messages by Victor in #general, except pinned"."""
-        count = self.purge.manifest
-        if not count or self.purge.selection["messages"]:
-            return capfirst(self.summary)
-        text = ngettext("%(count)s message: %(selection)s", "%(count)s messages: %(selection)s", count)
-        return text % {"count": format_number(count), "selection": self.summary}
 
 
 def describe_purges(
@@ -52,22 +54,45 @@ def describe_purges(
     *,
     find_channels: FindChannels | None = None,
     find_users: FindUsers | None = None,
+    requested: Collection[int] = (),
 ) -> list[ListedPurge]:
     """Return the purges with their summaries, with the names that the user may see; all names without a user.
 
-    find_channels, find_users: for callers that have read some of them already.
+    find_channels, find_users, requested (IDs of purges that wait for approval): for callers that have read some of them
+    already.
     """
     selections = [Selection.from_json(purge.selection) for purge in purges]
-    summaries = summarize_selections(user, selections, find_channels=find_channels, find_users=find_users)
+    summarize = _read_names(user, selections, find_channels=find_channels, find_users=find_users)
+    labels = _labels_of_previews(purges, requested)
     return [
-        ListedPurge(purge, selection.only_channel_id, summary)
-        for purge, selection, summary in zip(purges, selections, summaries, strict=True)
+        ListedPurge(
+            purge,
+            selection.only_channel_id,
+            summary=summarize(selection),
+            title=capfirst(summarize(selection, purge.manifest or 0)),
+            state_label=labels.get(purge.pk, STATE_LABELS[purge.state]),
+        )
+        for purge, selection in zip(purges, selections, strict=True)
     ]
 
 
-def describe_lists(user: Actor, lists: Sequence[Sequence[Purge]]) -> list[list[ListedPurge]]:
+def _labels_of_previews(purges: Sequence[Purge], requested: Collection[int]) -> dict[int, str]:
+    """Return labels of previews whose state alone does not say it all: discarded ones, and those sent for approval."""
+    labels: dict[int, str] = dict.fromkeys(requested, AWAITING_APPROVAL_LABEL)
+    if ready := [purge.pk for purge in purges if purge.state == PurgeState.READY and purge.pk not in labels]:
+        others = PurgeApproval.objects.open().filter(purge__in=ready).order_by().values_list("purge_id", flat=True)
+        labels |= dict.fromkeys(others, AWAITING_APPROVAL_LABEL)
+    if expired := [purge.pk for purge in purges if purge.state == PurgeState.EXPIRED]:
+        ends = AuditEntry.objects.filter(purge__in=expired, action="preview_discarded").order_by()
+        labels |= dict.fromkeys(ends.values_list("purge_id", flat=True), DISCARDED_LABEL)
+    return labels
+
+
+def describe_lists(
+    user: Actor, lists: Sequence[Sequence[Purge]], *, requested: Collection[int] = ()
+) -> list[list[ListedPurge]]:
     """Return several lists of purges with their summaries, in as many queries as one list."""
-    listed = iter(describe_purges(user, [*chain.from_iterable(lists)]))
+    listed = iter(describe_purges(user, [*chain.from_iterable(lists)], requested=requested))
     return [list(islice(listed, len(purges))) for purges in lists]
 
 
@@ -79,6 +104,18 @@ def summarize_selections(
     find_users: FindUsers | None = None,
 ) -> list[str]:
     """Summarize selections, with the names that the user may see; all names without a user."""
+    summarize = _read_names(user, selections, find_channels=find_channels, find_users=find_users)
+    return [summarize(selection) for selection in selections]
+
+
+def _read_names(
+    user: Actor | None,
+    selections: Sequence[Selection],
+    *,
+    find_channels: FindChannels | None,
+    find_users: FindUsers | None,
+) -> Summarize:
+    """Read the names that are in some selections, and return a function that summarizes one of those."""
     channels = Channel.objects.all() if user is None else visible_channels(user)
     find_channels = find_channels or channels.select_related("guild").in_bulk
     known = find_channels({i for selection in selections for i in _channel_ids_of(selection)})
@@ -88,10 +125,11 @@ def summarize_selections(
     find_users = find_users or ChatUser.objects.in_bulk
     authors = find_users({author for selection in selections for author in selection.named_authors})
     names = {author_id: str(author) for author_id, author in authors.items()}
-    return [
-        summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names)
-        for selection in selections
-    ]
+
+    def summarize(selection: Selection, count: int = 0) -> str:
+        return summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names, count=count)
+
+    return summarize
 
 
 def _channel_ids_of(selection: Selection) -> list[int]:

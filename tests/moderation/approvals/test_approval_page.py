@@ -65,6 +65,17 @@ def test_a_purge_that_waits_for_ones_approval_has_one_state_in_lists(
         assert "your approval" in listed
 
 
+def test_a_request_of_ones_own_waits_for_approval_in_lists_as_on_its_page(
+    mona: User, sign_in: SignIn, purge: Purge
+) -> None:
+    request(mona, purge)
+    client, chip = sign_in(mona), '<span class="chip warning">waiting for approval</span>'
+    for url in ("/", "/purges/"):
+        assert chip in read_page(client, url).split(f'<a class="title" href="{at(purge)}">')[1].split("</li>")[0]
+    for url in (at(purge), at(purge) + "panel/", at(purge) + "messages/"):
+        assert chip in read_page(client, url)
+
+
 def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: SignIn, purge: Purge) -> None:
     approval = request(mona, purge)
     lead = sign_in(lena)

@@ -63,7 +63,7 @@ LONG = "a" * 90
         ),
         (
             Selection(channel_ids=(1,), where=All((Author(tuple(range(50))), Not(Author((1, 2, 3, 4)))))),
-            "all messages by any of 50 users in #general not by any of 4 users, except pinned",
+            "all messages by 50 users in #general not by any of 4 users, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), Similar("a\n b"))), with_pinned=True),
