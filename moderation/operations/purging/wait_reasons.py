@@ -71,15 +71,18 @@ def describe_blocking_job(job: str) -> str:
     kind, _separator, name = job.partition(":")
     if kind == "purge":
         return _("Waiting behind purge %(purge)s", purge=name)
+    if kind == "erase":
+        return _("Waiting behind the erasure of purge %(purge)s", purge=name)
     return _describe_other_job(kind, name)
 
 
 def format_wait(wait: Wait | None) -> str:
-    """Format the wait as one line for a terminal; "" if there is none."""
+    """Format the wait as one line for a terminal, with the id of the purge it names; "" if there is none."""
     if wait is None:
         return ""
+    blocking = "" if wait.blocking_purge is None else f"purge {wait.blocking_purge.pk}"
     idle = "" if wait.idle_seconds is None else f"no worker has processed it for {wait.idle_seconds:.0f} s"
-    return "; ".join(filter(None, (wait.reason, idle)))
+    return "; ".join(filter(None, (wait.reason, blocking, idle)))
 
 
 def wait_of(user: Actor | None, purge: Purge) -> Wait | None:
@@ -164,35 +167,32 @@ _STORED_BEHIND_JOB = (
 def _describe_job(job: str, user: Actor | None) -> tuple[str, Purge | None]:
     """Describe a job that has locked a channel, and return the purge named in the text."""
     kind, _separator, name = job.partition(":")
-    purge = Purge.objects.select_related("moderator").filter(id=name).first() if kind == "purge" else None
+    is_purge = kind in ("purge", "erase")
+    purge = Purge.objects.select_related("moderator").filter(id=name).first() if is_purge else None
     if purge is None:
         return _describe_other_job(kind, name), None
+    if kind == "erase":
+        return _("Waiting behind the erasure of a purge by %(moderator)s: %(selection)s", **_name(purge, user)), purge
     if not purge.is_rewrite:
         params = _name(purge, user)
         if purge.state == PurgeState.UNDOING:
-            return _("Waiting behind the undo of purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
-        return _("Waiting behind purge %(purge)s (%(selection)s, by %(moderator)s)", **params), purge
+            return _("Waiting behind the undo of a purge by %(moderator)s: %(selection)s", **params), purge
+        return _("Waiting behind a purge by %(moderator)s: %(selection)s", **params), purge
     source = _purge_behind_rewrite(purge)
     if source is None:
         return _("Waiting behind the rewrite of a bucket"), None
-    text = _(
-        "Waiting behind the rewrite that follows purge %(purge)s (%(selection)s, by %(moderator)s)",
-        **_name(source, user),
-    )
+    text = _("Waiting behind the rewrite after a purge by %(moderator)s: %(selection)s", **_name(source, user))
     return text, source
 
 
 def _describe_other_job(kind: str, name: str) -> str:
     if kind == "import":
         return _("Waiting behind an import into the channel")
-    if kind == "erase":
-        return _("Waiting behind the erasure of purge %(purge)s", purge=name)
     return _("Waiting behind another job (%(job)s)", job=f"{kind} {name}".strip()) if kind else _BEHIND_ANOTHER_JOB
 
 
 def _name(purge: Purge, user: Actor | None) -> dict[str, Param]:
-    summary = describe_purges(user, [purge])[0].summary
-    return {"purge": str(purge.pk), "selection": summary, "moderator": name_of(purge.moderator)}
+    return {"selection": describe_purges(user, [purge])[0].summary, "moderator": name_of(purge.moderator)}
 
 
 def _purge_behind_rewrite(rewrite: Purge) -> Purge | None:

@@ -83,8 +83,8 @@ def test_the_next_purge_of_a_channel_waits_and_its_page_links_to_the_one_before(
     claim(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
-    assert wait.reason.startswith(f"Waiting behind purge {first.id} (the whole channel")
-    assert wait.reason.endswith(f", by {mona.username})")
+    assert wait.reason.startswith(f"Waiting behind a purge by {mona.username}: the whole channel")
+    assert str(first.id) not in wait.reason
     page = sign_in(mona).get(f"/purges/{second.id}/").content.decode()
     assert f'<a href="/purges/{first.id}/">View that purge</a>' in page
     assert "About to delete 20 messages" in page
@@ -100,7 +100,7 @@ def test_a_purge_blocked_by_an_undo_shows_it(mona: User, channel: Channel) -> No
     claim_undo(first)
     wait = wait_at(mona, block_purge(second))
     assert wait.blocking_purge == first
-    assert wait.reason.startswith(f"Waiting behind the undo of purge {first.id} (")
+    assert wait.reason.startswith(f"Waiting behind the undo of a purge by {mona.username}: the whole channel")
 
 
 def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
@@ -111,7 +111,8 @@ def test_an_undo_waits_behind_a_purge(mona: User, channel: Channel) -> None:
     claim(second)
     request_undo(first.id, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     wait = wait_at(mona, block_purge(first))
-    assert (wait.blocking_purge, wait.reason.startswith(f"Waiting behind purge {second.id} (")) == (second, True)
+    assert wait.blocking_purge == second
+    assert wait.reason.startswith(f"Waiting behind a purge by {mona.username}: the whole channel")
 
 
 def test_a_purge_blocked_by_a_rewrite_names_the_purge_that_queued_it(mona: User, channel: Channel) -> None:
@@ -121,7 +122,19 @@ def test_a_purge_blocked_by_a_rewrite_names_the_purge_that_queued_it(mona: User,
     claim(rewrite)
     wait = wait_at(mona, block_purge(purge))
     assert wait.blocking_purge == left_by
-    assert wait.reason.startswith(f"Waiting behind the rewrite that follows purge {left_by.id} (all messages by")
+    assert wait.reason.startswith(f"Waiting behind the rewrite after a purge by {mona.username}: all messages by")
+
+
+def test_a_purge_blocked_by_an_erasure_names_the_erased_purge(mona: User, channel: Channel) -> None:
+    write(channel, old_ids(20))
+    erased = purge_now(mona, everything(channel))
+    write(channel, recent_ids(5))
+    purge = confirm(mona, preview(mona, everything(channel)))
+    assert lock_channel(channel.id, job=f"erase:{erased.id}")
+    wait = wait_at(mona, block_purge(purge))
+    assert wait.blocking_purge == erased
+    assert wait.reason.startswith(f"Waiting behind the erasure of a purge by {mona.username}: the whole channel")
+    release_channel(channel.id, job=f"erase:{erased.id}")
 
 
 def test_details_of_the_blocking_purge_need_permission(mona: User, tess: User, channel: Channel) -> None:
