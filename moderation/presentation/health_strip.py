@@ -16,7 +16,7 @@ from django.utils.translation import pgettext_lazy
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.health import BucketState, KnownBucket
 from moderation.presentation import formats
-from moderation.presentation.strip import WIDE, Strip, StripBucket, draw_strip
+from moderation.presentation.strip import BESIDE_CHANNELS, Strip, StripBucket, draw_strip
 
 STATE_LABELS: dict[BucketState, str | Promise] = {
     BucketState.LIVE: pgettext_lazy("state of a bucket", "healthy"),
@@ -42,7 +42,7 @@ class BucketEntry:
 def draw_health(entries: Iterable[BucketEntry], *, here: int | None = None) -> Strip:
     """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
-    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, width=WIDE)
+    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, width=BESIDE_CHANNELS)
 
 
 def _bar_of(entry: BucketEntry) -> StripBucket:

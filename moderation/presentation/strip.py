@@ -23,8 +23,8 @@ HEIGHT = 56
 LABELS = 18
 """Pixels: height of the bars' field, and of the line of dates below it."""
 
-NARROW, BESIDE_CHANNELS, WIDE = 836, 920, 1_158
-"""Width of a card in pixels in a window of 1280: on a narrow page, on the timeline, on a full-width page."""
+NARROW, BESIDE_CHANNELS = 836, 920
+"""Width of a card in pixels in a window of 1280, on a narrow page and on a full-width one. A wider card scales it."""
 
 _MIN_PITCH = 7
 _MIN_SLOTS = 24
@@ -115,12 +115,16 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Everything that the templates draw. Empty when the channel never had a message."""
+    """Everything that the templates draw. Empty when the channel never had a message.
+
+    fills_width: it has enough bars to be scaled to a wider card.
+    """
 
     bars: Sequence[Bar]
     labels: Sequence[Label]
     breaks: Sequence[float]
     width: float
+    fills_width: bool = False
     bar_field: int = HEIGHT
     height: int = HEIGHT + LABELS
 
@@ -178,7 +182,13 @@ def draw_strip(
             entry = known.get(bucket, StripBucket(bucket, 0))
             is_here = here is not None and bucket in here
             bars.append(_draw_bar(entry, x=position * pitch, width=pitch - 2, peak=peak, here=is_here))
-    return Strip(tuple(bars), _label(bars, pitch=pitch), _middles(breaks), max(len(slots) * pitch, _MIN_WIDTH))
+    return Strip(
+        tuple(bars),
+        _label(bars, pitch=pitch),
+        _middles(breaks),
+        max(len(slots) * pitch, _MIN_WIDTH),
+        fills_width=len(slots) >= _MIN_SLOTS,
+    )
 
 
 def _lay_out_slots(buckets: Sequence[int]) -> list[int | None]:

@@ -44,6 +44,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "archived": lambda n: ngettext("%(count)s archived", "%(count)s archived", n),
     "buckets": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
     "buckets measured": lambda n: ngettext("%(count)s bucket measured", "%(count)s buckets measured", n),
+    "buckets with deletes": lambda n: ngettext("%(count)s bucket with deletes", "%(count)s buckets with deletes", n),
     "channels": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
     "closed": lambda n: ngettext("%(count)s closed", "%(count)s closed", n),
     "copies renewed": lambda n: ngettext("%(count)s copy renewed", "%(count)s copies renewed", n),

@@ -239,7 +239,7 @@ def _show_form(
 
 def _format_heading(channel: Channel | None) -> str:
     if channel is None:
-        return gettext("Delete messages from several channels")
+        return gettext("Delete messages")
     if channel.guild is None:
         return gettext("Delete messages from %(channel)s") % {"channel": channel}
     return gettext("Delete messages from %(channel)s (%(guild)s)") % {"channel": channel, "guild": channel.guild.name}

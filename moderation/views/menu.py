@@ -21,7 +21,7 @@ ADMIN = "admin:index"
 PAGES: tuple[tuple[str, Promise, str], ...] = (
     ("home", gettext_lazy("Home"), ""),
     ("purges", gettext_lazy("Purges"), "moderation.view_purge"),
-    ("compose_everywhere", gettext_lazy("Delete messages from several channels"), "moderation.add_purge"),
+    ("compose_everywhere", gettext_lazy("Delete messages"), "moderation.add_purge"),
     ("reports", gettext_lazy("Reports"), "chatstore.view_reportcase"),
     ("holds", gettext_lazy("Holds"), "moderation.view_hold"),
     ("cluster_health", gettext_lazy("Cluster health"), READ_HEALTH),

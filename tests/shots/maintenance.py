@@ -46,7 +46,7 @@ def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> M
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for job, at, result in (
         ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
-        ("probe", dt.timedelta(minutes=30), {"channels": 412, "buckets_with_deletes": 36}),
+        ("probe", dt.timedelta(minutes=30), {"channels": 412, "buckets with deletes": 36}),
         ("bookkeeping", dt.timedelta(hours=5), {"buckets": 1_204, "found_empty": 178}),
     ):
         for nights in range(NIGHTS, 0, -1):

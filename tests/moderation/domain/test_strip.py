@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.presentation.strip import BESIDE_CHANNELS, HEIGHT, NARROW, WIDE, StripBucket, draw_strip
+from moderation.presentation.strip import BESIDE_CHANNELS, HEIGHT, NARROW, StripBucket, draw_strip
 
 numbers = st.integers(0, 2_000_000)
 entries = st.dictionaries(
@@ -34,10 +34,16 @@ def test_each_bucket_has_one_bar_in_order(
     assert all(0 <= bar.x <= strip.width - bar.width for bar in strip.bars)
 
 
-@given(st.integers(24, 165), st.sampled_from((NARROW, BESIDE_CHANNELS, WIDE)))
+@given(st.integers(24, 165), st.sampled_from((NARROW, BESIDE_CHANNELS)))
 def test_a_life_of_eight_months_or_more_fills_the_width(buckets: int, width: int) -> None:
     strip = draw_strip([StripBucket(number, 5) for number in range(buckets)], width=width)
     assert width - 11 < strip.width <= max(width, 7 * buckets)
+    assert strip.fills_width
+
+
+@given(st.integers(1, 23))
+def test_a_shorter_life_is_not_stretched_to_the_width_of_its_card(buckets: int) -> None:
+    assert not draw_strip([StripBucket(number, 5) for number in range(buckets)]).fills_width
 
 
 @given(entries)
