@@ -42,7 +42,7 @@ class BucketEntry:
 def draw_health(entries: Iterable[BucketEntry], *, here: int | None = None) -> Strip:
     """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
-    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, width=BESIDE_CHANNELS)
+    return draw_strip((_bar_of(entry) for entry in entries), here=chosen, is_log=True, width=BESIDE_CHANNELS)
 
 
 def _bar_of(entry: BucketEntry) -> StripBucket:

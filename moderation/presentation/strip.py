@@ -1,7 +1,7 @@
 """The bucket strip: a channel's history as one row of bars, one bar per 10-day period.
 
 Takes buckets with their counts and returns coordinates and labels, which a template draws as SVG and as a
-table. Heights are logarithmic, so that a quiet month stays visible beside a raid of a hundred thousand.
+table. Heights are linear, so that the parts to delete of all bars compare; the smallest is still visible.
 """
 
 from __future__ import annotations
@@ -160,6 +160,7 @@ def draw_strip(
     here: range | None = None,
     today: int | None = None,
     width: int = NARROW,
+    is_log: bool = False,
 ) -> Strip:
     """Lay out a channel's strip. here: the buckets on the page. today: the open bucket, always drawn.
 
@@ -181,7 +182,8 @@ def draw_strip(
         else:
             entry = known.get(bucket, StripBucket(bucket, 0))
             is_here = here is not None and bucket in here
-            bars.append(_draw_bar(entry, x=position * pitch, width=pitch - 2, peak=peak, here=is_here))
+            height = _height_of(entry.count, peak=peak, is_log=is_log)
+            bars.append(_draw_bar(entry, x=position * pitch, width=pitch - 2, height=height, here=is_here))
     return Strip(
         tuple(bars),
         _label(bars, pitch=pitch),
@@ -208,14 +210,13 @@ def _middles(breaks: Sequence[float]) -> tuple[float, ...]:
     return tuple(breaks[1::_GAP_BARS])
 
 
-def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bool) -> Bar:
+def _draw_bar(entry: StripBucket, *, x: float, width: float, height: float, here: bool) -> Bar:
     first_day, last_day = bucket_days(entry.bucket)
-    height = _height_of(entry.count, peak=peak)
     highlighted = 0.0
     if entry.highlighted:
         # Of a bucket that was not counted, the part is unknown, and the least is drawn.
         share = 0.0 if entry.count is None else min(entry.highlighted / entry.count, 1.0) if entry.count else 1.0
-        minimum = min(_MIN_HEIGHT, height)
+        minimum = min(_MIN_HEIGHT, height / 2)
         highlighted = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
     return Bar(
         bucket=entry.bucket,
@@ -235,12 +236,13 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, peak: int, here: bo
     )
 
 
-def _height_of(count: int | None, *, peak: int) -> float:
+def _height_of(count: int | None, *, peak: int, is_log: bool) -> float:
     if count is None:
         return _UNCOUNTED_HEIGHT
     if count <= 0:
         return 1.0
-    return _MIN_HEIGHT + (HEIGHT - _MIN_HEIGHT) * math.log1p(count) / math.log1p(peak)
+    share = math.log1p(count) / math.log1p(peak) if is_log else count / peak
+    return _MIN_HEIGHT + (HEIGHT - _MIN_HEIGHT) * share
 
 
 def _kind_of(entry: StripBucket) -> str:

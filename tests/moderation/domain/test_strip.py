@@ -3,6 +3,7 @@
 import datetime as dt
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,14 @@ def test_bars_fit_the_chart_and_contain_the_deleted_share(
         assert (bar.highlighted_height > 0) == (bar.highlighted > 0)
         has_kept = bar.count is not None and bar.count > bar.highlighted > 0
         assert not has_kept or bar.kept_height > 0
+
+
+def test_heights_are_in_proportion_and_the_smallest_is_visible() -> None:
+    few, half, most = draw_strip([StripBucket(1, 2), StripBucket(2, 50_000, 25_000), StripBucket(3, 100_000)]).bars
+    assert most.height == HEIGHT
+    assert half.height == pytest.approx(HEIGHT / 2, abs=2)
+    assert half.highlighted_height == pytest.approx(half.height / 2, abs=0.1)
+    assert few.height >= 3
 
 
 @given(entries)
