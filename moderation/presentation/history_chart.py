@@ -51,12 +51,13 @@ class DayFigures:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A measured day. left: where the day begins."""
+    """A measured day. left: where the day begins. is_alone: no line leads to it."""
 
     x: float
     left: float
     y: float
     title: str
+    is_alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +166,15 @@ def draw_history(
 def _draw_panel(days: Sequence[DayFigures], index: int, scale: Scale, *, first: dt.date, last: dt.date) -> Panel:
     points = [(day.day, value) for day in days if (value := day.values[index]) is not None]
     top = _top_of([value for _, value in points], scale)
+    known = {day for day, _ in points}
+    around = [dt.timedelta(days=n) for n in range(-LARGEST_GAP_DAYS, LARGEST_GAP_DAYS + 1) if n]
     dots = [
         Dot(
             _x(day, first, last),
             _left(day, first, last),
             _y(value, top, scale),
             _dot_title(day, scale.format_value(value)),
+            is_alone=known.isdisjoint(day + gap for gap in around),
         )
         for day, value in points
     ]

@@ -60,6 +60,11 @@ def day(ago: int, *figures: float | None) -> DayFigures:
     return DayFigures(LAST - dt.timedelta(days=ago), (*figures, *(None,) * (3 - len(figures))))
 
 
+def test_a_day_that_no_line_leads_to_is_marked() -> None:
+    chart = draw_history([day(9, 1.0), day(5, 1.0), day(4, 1.0)], [], SCALES, first=FIRST, last=LAST)
+    assert [dot.is_alone for dot in chart.panels[0].dots] == [True, False, False]
+
+
 def test_a_day_that_was_not_measured_breaks_the_line() -> None:
     chart = draw_history([day(9, 1), day(8, 2), day(6, 3), day(5, 4), day(4, 5)], [], SCALES, first=FIRST, last=LAST)
     assert [len(points.split()) for points in chart.panels[0].lines] == [2, 3]
