@@ -20,4 +20,7 @@ window.addEventListener("pageshow", () => { chosen = false; });
 // The list scrolls on its own beside the report; the page stays at its heading.
 const current = document.querySelector(".case-link[aria-current]");
 const list = current?.closest(".case-list");
-if (list) list.scrollTop += Math.max(current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom + 8, 0);
+if (list) {
+  const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  list.scrollTop += Math.max(below + 8, 0);
+}
