@@ -26,7 +26,7 @@ STATE_LABELS: Mapping[str, str] = {
     PurgeState.CANCELLING: pgettext_lazy("state of a purge", "cancelling"),
     PurgeState.CANCELLED: pgettext_lazy("state of a purge", "cancelled"),
     PurgeState.DONE: pgettext_lazy("state of a purge", "done"),
-    PurgeState.DONE_WITH_FAILURES: pgettext_lazy("state of a purge", "completed with failures"),
+    PurgeState.DONE_WITH_FAILURES: pgettext_lazy("state of a purge", "done, not all deleted"),
 }
 
 DISCARDED_LABEL = pgettext_lazy("state of a purge", "discarded")

@@ -158,7 +158,7 @@ def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, m
 
 def test_resolutions_of_reports_and_states_are_in_words() -> None:
     assert facts_in_short({"resolution": "removed", "was": "done_with_failures"}) == [
-        ("State before", "completed with failures"),
+        ("State before", "done, not all deleted"),
         ("Resolution", "message deleted"),
     ]
     assert all_facts({"resolution": "nothing"}) == [("Resolution", "no action")]
