@@ -219,7 +219,7 @@ def _offer_starts(review: RaidReview) -> Iterator[Moment]:
     for at in sorted({at for at in offered if at < review.now_ms} | {begin, review.start_ms}):
         label = _format_moment(at, review)
         if at == begin and review.assessment.count:
-            label = gettext("%(time)s – start of the raid") % {"time": label}
+            label = gettext("%(time)s – detected start") % {"time": label}
         yield Moment(str(at // MINUTE_MS), label, at == review.start_ms)
 
 
