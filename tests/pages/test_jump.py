@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from chatstore.domain.roles import Role
 from chatstore.domain.row_ids import decode_row_id
@@ -86,6 +87,14 @@ def test_the_name_of_a_server_after_that_of_a_channel_narrows_the_suggestions(mo
         html = suggest(client, query)
         assert f'href="/channels/{here.pk}/#end"' in html, query
         assert f"/channels/{there.pk}/" not in html, query
+
+
+def test_a_text_of_many_words_is_looked_up_by_few_queries(
+    mona: User, sign_in: SignIn, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = sign_in(mona)
+    with django_assert_max_num_queries(40):
+        suggest(client, " ".join(["lobby"] * 50))
 
 
 def test_a_part_of_its_reason_suggests_a_purge(mona: User, sign_in: SignIn) -> None:

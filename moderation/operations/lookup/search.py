@@ -37,7 +37,8 @@ MAX_RECENT = 6
 """Channels that are named of each user."""
 
 MAX_GUILDS_NAMED = 20
-"""Guilds whose name may follow that of a channel."""
+MAX_GUILD_WORDS = 4
+"""Guilds whose name may follow that of a channel, and words of it: each number of words is looked up."""
 
 QUERY_CHARACTERS = 300
 VIEW_USERS = "chatstore.view_chatuser"
@@ -103,7 +104,7 @@ def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
     """Return the visible channels of a name, which the name of their guild may follow: "general (Tidewalkers)"."""
     channels = find_by_name(visible_channels(user), name, limit=limit)
     words = name.replace("(", " ").replace(")", " ").split()
-    for at in range(len(words) - 1, 0, -1):
+    for at in range(len(words) - 1, max(len(words) - 1 - MAX_GUILD_WORDS, 0), -1):
         if channels:
             break
         guilds = guilds_with_channels(user).filter(name__icontains=" ".join(words[at:]))[:MAX_GUILDS_NAMED]
