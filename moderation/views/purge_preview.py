@@ -124,9 +124,10 @@ def describe_preview(
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
     known = {} if is_single else find_channels(row.channel_id for row in rows)
+    describe = describe_plan if user.has_perm("chatstore.view_finding") else describe_delete_times
     context: dict[str, Any] = {
         "preview": manifest,
-        "plan": (describe_plan if user.has_perm("chatstore.view_finding") else describe_times)(manifest.strategies),
+        "plan": describe(manifest.strategies),
         "channel_shares": () if is_single else shares,
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
@@ -198,7 +199,7 @@ def describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[
     ]
 
 
-def describe_times(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
+def describe_delete_times(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
     """Return when messages are deleted, for those who know no buckets."""
     if DeleteStrategy.LATER not in strategies:
         return [gettext("All are deleted right away.")] if strategies else []

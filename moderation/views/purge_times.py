@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
@@ -91,7 +91,8 @@ class Times:
     """Everything that the template draws.
 
     title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
-    most: messages in the fullest slot. is_restored: the messages are live again.
+    most: messages in the fullest slot. is_restored: the messages are live again. more_rows: channels
+    that can be drawn too, at all_url.
     """
 
     rows: Sequence[ChannelTimes]
@@ -103,6 +104,8 @@ class Times:
     most: int
     total: int
     other_channels: int
+    more_rows: int
+    all_url: str
     is_exact: bool
     is_restored: bool
     height: int = HEIGHT
@@ -118,12 +121,14 @@ def describe_times(
 ) -> Times | None:
     """Return the strips of the largest channels that the viewer may see; None if there is nothing to show.
 
-    query: `zoom` and `at`, a time in the window, as Unix seconds. entries: of the manifest in these channels, if they
-    are read already. Raises `BadInput`.
+    query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, "all" for more channels. entries: of the
+    manifest in these channels, if they are read already. Raises `BadInput`.
     """
     if manifest.first_at is None or manifest.last_at is None or not channels:
         return None
-    shown = channels[:MAX_ROWS]
+    draws_all = query.get("rows") == "all"
+    url_of = partial(_url, draws_all=draws_all)
+    shown = channels if draws_all else channels[:MAX_ROWS]
     everything = window_of_all(manifest.first_at, manifest.last_at)
     zoom, at = _read_query(query, manifest.last_at)
     at = min(max(at, manifest.first_at), manifest.last_at)
@@ -132,7 +137,7 @@ def describe_times(
     most = max((max(row.counts, default=0) for row in found.rows), default=0)
     into, names = closer(zoom, window), _name_slots(found.rows, found.edges)
     rows = [
-        ChannelTimes(channel, _draw(row, found.edges, names, most=most, zoom=into), sum(row.counts))
+        ChannelTimes(channel, _draw(row, found.edges, names, most=most, url_of=partial(url_of, into)), sum(row.counts))
         for channel, row in zip(shown, found.rows, strict=True)
     ]
     if zoom is Zoom.ALL and most:
@@ -143,13 +148,15 @@ def describe_times(
     return Times(
         rows=rows,
         ticks=_ticks(window),
-        levels=[Level(level.value, str(label), _url(level, at), level is zoom) for level, label in _LABELS.items()],
+        levels=[Level(level.value, str(label), url_of(level, at), level is zoom) for level, label in _LABELS.items()],
         title=_title(window),
-        earlier=_url(zoom, before) if zoom is not Zoom.ALL and manifest.first_at < window.start else "",
-        later=_url(zoom, after) if zoom is not Zoom.ALL and manifest.last_at >= window.end else "",
+        earlier=url_of(zoom, before) if zoom is not Zoom.ALL and manifest.first_at < window.start else "",
+        later=url_of(zoom, after) if zoom is not Zoom.ALL and manifest.last_at >= window.end else "",
         most=most,
         total=sum(row.total for row in rows),
         other_channels=manifest.channel_count - len(shown),
+        more_rows=len(channels) - len(shown),
+        all_url=_url(zoom, at, draws_all=True),
         is_exact=found.is_exact,
         is_restored=purge.state == PurgeState.UNDONE,
     )
@@ -164,8 +171,9 @@ def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, d
     return zoom, at
 
 
-def _url(zoom: Zoom, at: dt.datetime) -> str:
-    return "?zoom=all#times" if zoom is Zoom.ALL else f"?zoom={zoom.value}&at={int(at.timestamp())}#times"
+def _url(zoom: Zoom, at: dt.datetime, *, draws_all: bool) -> str:
+    window = "" if zoom is Zoom.ALL else f"&at={int(at.timestamp())}"
+    return f"?zoom={zoom.value}{window}{'&rows=all' if draws_all else ''}#times"
 
 
 def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[int, str]:
@@ -175,7 +183,12 @@ def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[i
 
 
 def _draw(
-    row: TimeRow, edges: Sequence[dt.datetime], names: Mapping[int, str], *, most: int, zoom: Zoom
+    row: TimeRow,
+    edges: Sequence[dt.datetime],
+    names: Mapping[int, str],
+    *,
+    most: int,
+    url_of: Callable[[dt.datetime], str],
 ) -> list[TimeBar]:
     length = (edges[-1] - edges[0]).total_seconds()
     bars = []
@@ -191,7 +204,7 @@ def _draw(
                 time=names[slot],
                 count=count,
                 title=f"{names[slot]}: {count_in_words(count)}",
-                url=_url(zoom, start),
+                url=url_of(start),
                 x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
                 width=round((end - start).total_seconds() / length * _WIDTH, 3),
                 y=round(HEIGHT - height, 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -76,7 +77,9 @@ def test_its_links_lead_from_years_to_the_minutes_of_the_raid(mona: User, sign_i
     assert bars_of(html) == [[20] * 5]
 
 
-def test_each_channel_has_a_row_up_to_a_limit(mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_channel_has_a_row_those_beyond_a_limit_on_request(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     channels = [make_channel() for _ in range(3)]
     for number, channel in enumerate(channels):
         write(channel, raid_ids(2, 9 - number, worker=number))
@@ -86,7 +89,12 @@ def test_each_channel_has_a_row_up_to_a_limit(mona: User, sign_in: SignIn, monke
     monkeypatch.setattr("moderation.views.purge_times.MAX_ROWS", 2)
     html = read_html(client, f"/purges/{purge.pk}/")
     assert bars_of(html) == [[9, 9], [8, 8]]
-    assert "and 1 more channel" in re.sub(r"\s+", " ", html)
+    link = re.search(r'href="([^"#]*)#times">\s*Show 1 more channel\s*</a>', html)
+    assert link is not None
+    html = read_html(client, f"/purges/{purge.pk}/{unescape(link[1])}")
+    assert bars_of(html) == [[9, 9], [8, 8], [7, 7]]
+    assert "more channel" not in html
+    assert re.search(r'href="\?zoom=hour&amp;at=\d+&amp;rows=all#times"', html)
 
 
 def test_a_restored_purge_is_not_drawn_as_deleted(mona: User, sign_in: SignIn) -> None:

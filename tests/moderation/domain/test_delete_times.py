@@ -3,7 +3,7 @@
 import pytest
 
 from moderation.domain.planner import DeleteStrategy
-from moderation.views.purge_preview import describe_times
+from moderation.views.purge_preview import describe_delete_times
 
 ONE_BUCKET = (1, 900)
 
@@ -29,4 +29,4 @@ ONE_BUCKET = (1, 900)
 def test_the_times_are_named_without_the_methods(
     strategies: dict[DeleteStrategy, tuple[int, int]], sentences: list[str]
 ) -> None:
-    assert describe_times(strategies) == sentences
+    assert describe_delete_times(strategies) == sentences
