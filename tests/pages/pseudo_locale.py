@@ -16,7 +16,7 @@ OPEN, CLOSE = "⟦", "⟧"
 
 # Elements whose text is data (names, IDs, code, messages, recorded errors), and elements that are never shown.
 DATA_ELEMENTS = frozenset({"bdi", "code", "pre", "script", "style", "textarea"})
-DATA_CLASSES = frozenset({"mono", "text", "avatar", "emoji", "who-name"})
+DATA_CLASSES = frozenset({"mono", "text", "avatar", "guild-icon", "emoji", "who-name"})
 DATA_IDS = frozenset({"id_time_zone", "zones", "guild"})
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 SHOWN_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
