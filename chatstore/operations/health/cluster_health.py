@@ -206,8 +206,8 @@ def read_worst(
     listed = list_figures(lists.values())
     names = ("tombstones",) if only_tombstones else ("tombstones", "bytes")
     candidates = sorted({key for name in names for key in (*_largest(listed, name), *_worst_of_channels(name))})
-    noted = figures.read_figures_of(candidates)
-    latest = {key: latest_figures(listed.get(key, {}), noted[key]) for key in candidates}
+    noted = _read_noted(candidates)
+    latest = {key: latest_figures(listed.get(key, {}), noted.get(key, {})) for key in candidates}
     chosen = {name: _largest(latest, name) for name in names}
     channels = _name_channels(user, {key[0] for keys in chosen.values() for key in keys})
 
@@ -233,6 +233,15 @@ def read_worst(
         listings=[_describe_listing(one, now) for one in lists.values()],
         errors={host: str(one) for host, one in known.items() if isinstance(one, NodeUnreachable)},
     )
+
+
+def _read_noted(candidates: Collection[BucketKey]) -> Mapping[BucketKey, Mapping[str, Figure]]:
+    """Return the recorded figures of buckets; none while too many nodes are down to read them."""
+    try:
+        return figures.read_figures_of(candidates)
+    except StoreUnavailable:
+        # The lists of the nodes that are up, and which ones are missing, are still worth showing.
+        return {}
 
 
 def _value_of(figure: Figure | None) -> int | None:
