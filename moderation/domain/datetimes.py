@@ -9,7 +9,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, parse_snowflake, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.links import find_message_link
-from moderation.domain.written_dates import AmbiguousDate, parse_ago, parse_month, parse_written
+from moderation.domain.written_dates import AmbiguousDate, is_day, parse_ago, parse_month, parse_written
 
 EARLIEST = time_of(MIN_ID) + dt.timedelta(seconds=1)
 """Earliest accepted time. Ids begin 2^41 ms before 2015, in 1945."""
@@ -101,10 +101,14 @@ def _parse_span(typed: str, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]
 
 
 def _parse_times(first: str, last: str, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
-    """Return two times. The second one may be a clock of the day of the first; if it is in UTC only, both are."""
+    """Return two times. The second one may be a clock of the day of the first; if it is in UTC only, both are.
+
+    A day without a time is in the span.
+    """
     if last.upper().endswith(" UTC") and not first.upper().endswith(("UTC", "UTC)")):
         first += " UTC"
     if _CLOCK.fullmatch(last):
         day = _LAST_CLOCK.sub("", first.removesuffix(" UTC"))
         last = f"{day}, {last}" if day != first.removesuffix(" UTC") else last
-    return _parse_time(first, now), _parse_time(last, now)
+    end = _parse_time(last, now)
+    return _parse_time(first, now), end + dt.timedelta(days=1) if is_day(last) else end

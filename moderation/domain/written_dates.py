@@ -58,6 +58,8 @@ _WRITTEN = re.compile(
 )
 """Dates as pages write them, "11 Mar 2024, 15:02", and as people do: "yesterday 14:30", "last Monday 2 pm"."""
 
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
 _WITH_UTC = re.compile(r"([^()]+) \(([^()]+) UTC\)", re.IGNORECASE)
 """A local time with UTC beside it: "11 Mar 2024, 15:02 (14:02 UTC)", "1 Mar 2024, 00:30 (29 Feb 2024, 23:30 UTC)"."""
 
@@ -95,6 +97,14 @@ def parse_written(typed: str, now: dt.datetime) -> dt.datetime:
         return _to_time(written, now.astimezone(dt.UTC) if written["utc"] else now)
     time = dt.datetime.fromisoformat(typed)
     return time if time.tzinfo else time.replace(tzinfo=now.tzinfo)
+
+
+def is_day(typed: str) -> bool:
+    """Return whether a text names a day without a time."""
+    written = _WRITTEN.fullmatch(typed)
+    return _ISO_DAY.fullmatch(typed) is not None or (
+        written is not None and _names_day(written) and written["clock"] is None
+    )
 
 
 def parse_month(typed: str, now: dt.datetime) -> dt.datetime | None:

@@ -75,9 +75,16 @@ def test_a_span_of_days_that_a_page_writes_is_understood(first: dt.date, days: i
     last = first + dt.timedelta(days=days)
     with timezone.override(zone):
         now = timezone.localtime(NOW)
-        written = formats.format_days(first, last)
-        ends = [dt.datetime.combine(day, dt.time(), now.tzinfo) for day in (first, last + dt.timedelta(days=1))]
-        assert [parse_datetime(written, now=now, is_end=is_end) for is_end in (False, True)] == ends, written
+        begin, end = (dt.datetime.combine(day, dt.time(), now.tzinfo) for day in (first, last + dt.timedelta(days=1)))
+        # In UTC: where clocks are set forward at midnight, a day begins at a time that does not exist.
+        ends = [time.astimezone(dt.UTC) for time in (begin, end)]
+        for written in (
+            formats.format_days(first, last),
+            formats.format_short_days(first, last),
+            formats.format_span(begin, end),
+        ):
+            read = [parse_datetime(written, now=now, is_end=is_end).astimezone(dt.UTC) for is_end in (False, True)]
+            assert read == ends, written
 
 
 @given(ago=st.integers(5, 29 * 86_400), zone=ZONES)
