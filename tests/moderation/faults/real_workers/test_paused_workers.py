@@ -109,7 +109,8 @@ def test_a_worker_paused_past_its_lease_changes_nothing_when_it_resumes(
         wait_for_all(every)
         ends = paused_worker.resume()
     for case in every:
-        assert ends[case.fixture.purge.id] == ("undone" if case.undo else "done") if case.stored else "OperationalError"
+        end = "undone" if case.undo else "done"
+        assert ends[case.fixture.purge.id] == (end if case.stored else "OperationalError"), case
         assert_final_state(case)
 
 
