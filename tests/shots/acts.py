@@ -45,7 +45,7 @@ def search_for(text: str) -> Act:
 def reload_while_open(finding_id: int, shown: str) -> Act:
     """Load the page again while a finding is open: other pages are without the notice about it.
 
-    shown: a selector of what tells of it. The list of channels, which marks it too, is loaded after the page.
+    shown: a selector of the element that shows it. The list of channels, which marks it too, is loaded after the page.
     """
 
     def act(page: Page) -> None:
