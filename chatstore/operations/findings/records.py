@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Case, F, When
+from django.db.models import Case, F, Q, When
 
 from chatstore.domain.errors import NotFound
 from chatstore.domain.runs import Severity
@@ -61,15 +61,19 @@ def open_finding(kind: str, subject: str, found: Problem) -> Finding:
     return finding
 
 
-def sync_findings(kind: str, found: Mapping[str, Problem], *, unchecked: Collection[str] = ()) -> None:
+def sync_findings(
+    kind: str, found: Mapping[str, Problem], *, unchecked: Collection[str] = (), among: Q | None = None
+) -> None:
     """Make the open findings of a kind match `found`, which maps subjects to problems; others are closed.
 
-    unchecked: subjects that could not be checked; their findings stay as they are. Call it only after a check of all
-    others of that kind; if a check fails as a whole, leave its findings open.
+    unchecked: subjects that could not be checked; their findings stay as they are. among: a condition for the findings
+    that were checked, if not all were; others stay as they are, also those opened meanwhile. Call it only after a check
+    of all others of that kind; if a check fails as a whole, leave its findings open.
     """
     for subject, one in found.items():
         open_finding(kind, subject, one)
-    gone = Finding.objects.open().filter(kind=kind).exclude(subject__in=[*found, *unchecked])
+    checked = Finding.objects.open().filter(among or Q(), kind=kind)
+    gone = checked.exclude(subject__in=[*found, *unchecked])
     gone.update(closed_at=ClockTimestamp())
 
 

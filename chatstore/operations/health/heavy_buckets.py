@@ -43,9 +43,8 @@ def check_heavy_buckets(now: dt.datetime) -> None:
 def check_channel(channel_id: int) -> None:
     """Update the findings of one channel's heavy buckets, as the monitor does. Raises `StoreUnavailable`."""
     listed = {key: found for key, found in _read_listed().items() if key[0] == channel_id}
-    others = Finding.objects.open().filter(kind=HEAVY_BUCKET).exclude(subject__startswith=f"{channel_id}:")
-    unchecked = list(others.values_list("subject", flat=True))
-    sync_findings(HEAVY_BUCKET, _find_heavy(listed, [channel_id]), unchecked=unchecked)
+    own = Q(subject__startswith=f"{channel_id}:")
+    sync_findings(HEAVY_BUCKET, _find_heavy(listed, [channel_id]), among=own)
 
 
 def _read_listed() -> Mapping[Bucket, Measured]:

@@ -10,7 +10,7 @@ import datetime as dt
 import logging
 from collections.abc import Collection, Mapping
 
-from django.db.models import BigIntegerField, Case, Exists, OuterRef, QuerySet, When
+from django.db.models import BigIntegerField, Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Cast
 
 from chatstore.domain.errors import NotFound, StoreUnavailable, TooManyTombstones
@@ -23,7 +23,7 @@ from chatstore.models import Channel, Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import Problem, open_finding, sync_findings
+from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
 from chatstore.store.activity import busy_channels
 from moderation.domain.raids import Assessment, Limits
@@ -62,12 +62,9 @@ def recheck_purged_raids(purge_id: int) -> None:
     """Check reported raids again of which a purge has deleted messages: until then their notice counts these."""
     if reported := _reported_raids():
         steps = Step.objects.filter(purge_id=purge_id, channel_id__in=reported)
-        purged = set(steps.values_list("channel_id", flat=True))
-        found, unchecked = _check(purged, busy={}, reported=reported, now=postgres_now()) if purged else ({}, [])
-        for subject, one in found.items():
-            open_finding(RAID, subject, one)
-        over = {str(channel_id) for channel_id in purged}.difference(found, unchecked)
-        Finding.objects.open().filter(kind=RAID, subject__in=over).update(closed_at=ClockTimestamp())
+        if purged := set(steps.values_list("channel_id", flat=True)):
+            found, unchecked = _check(purged, busy={}, reported=reported, now=postgres_now())
+            sync_findings(RAID, found, unchecked=unchecked, among=Q(subject__in=[str(one) for one in purged]))
 
 
 def _reported_raids() -> dict[int, Finding]:

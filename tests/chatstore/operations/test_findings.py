@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from django.db.models import Q
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Finding
@@ -36,6 +37,12 @@ def test_a_resolved_finding_that_recurs_is_a_new_one(kind: str) -> None:
     assert [f.subject for f in open_findings() if f.kind == kind] == []
     open_finding(kind, "a", Problem(Severity.WARNING, "a"))
     assert Finding.objects.filter(kind=kind, subject="a").count() == 2
+
+
+def test_a_check_of_some_subjects_closes_only_findings_of_these(kind: str) -> None:
+    sync_findings(kind, {name: Problem(Severity.WARNING, name) for name in ("5:7", "5:8", "6:7")})
+    sync_findings(kind, {"5:8": Problem(Severity.WARNING, "5:8")}, among=Q(subject__startswith="5:"))
+    assert sorted(f.subject for f in open_findings() if f.kind == kind) == ["5:8", "6:7"]
 
 
 def test_the_worst_finding_is_first(kind: str) -> None:
