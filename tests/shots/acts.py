@@ -60,11 +60,13 @@ def reload_while_open(finding_id: int, shown: str) -> Act:
 
 
 def delete_a_message(page: Page) -> None:
-    """Delete the newest message by its own button, and wait for the offer to undo that."""
-    row = page.locator("#messages .msg:not(.deleted)").last
-    row.scroll_into_view_if_needed()
-    row.hover()
-    row.locator("button.delete").click()
+    """Delete the newest message that is loaded by its own button, and wait for the offer to undo that."""
+    # Found once: newer messages load while this one is scrolled to, and the last one would be another then.
+    loaded = page.locator("#messages .msg:not(.deleted)").last.get_attribute("id")
+    button = page.locator(f"#{loaded} button.delete")
+    # Its row shows its tools while one of them has the focus, also where the list moves below the pointer.
+    button.focus()
+    button.click()
     page.locator("#toast form").wait_for()
 
 

@@ -354,7 +354,7 @@ def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
         try:
             shot.act(page)
         except Error as error:
-            faults.append(f"the act failed: {error.message.splitlines()[0]}")
+            faults.append(f"the act failed: {error.message}")
         page.wait_for_load_state("networkidle")
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
