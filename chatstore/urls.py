@@ -10,3 +10,6 @@ urlpatterns = [
     path("", include("moderation.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler403 = "moderation.errors.permission_denied"
+handler404 = "moderation.errors.page_not_found"

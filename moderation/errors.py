@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
-from django.views.defaults import permission_denied
 
 from chatstore.domain.errors import BadInput, ChatstoreError, Forbidden, NotFound, StoreUnavailable
 
@@ -52,20 +51,33 @@ class ErrorPages:
         """Return the page for one of our errors; None leaves any other to Django."""
         if isinstance(error, PermissionDenied):
             # Django would log it with a traceback, although a refusal is not a fault.
-            return permission_denied(request, error)
+            return permission_denied(request, exception=error)
         for kind, status, title in _PAGES:
             if isinstance(error, kind):
                 return show_error(request, status=status, title=title, message=error.text)
         return None
 
 
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django names it.
+    """Render the page for a URL that leads nowhere. What the account may not see looks the same."""
+    message = gettext("This page does not exist, or your account cannot open it.")
+    return show_error(request, status=404, title=gettext("Not found"), message=message)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django names it.
+    """Render the page for a view that the account has no permission for."""
+    message = gettext("Your account does not have permission to open this page. Ask an administrator for access.")
+    return show_error(request, status=403, title=gettext("Permission denied"), message=message)
+
+
 def show_error(request: HttpRequest, *, status: int, title: str | Promise, message: str) -> HttpResponse:
-    """Render the error page, or for htmx its fragment."""
+    """Render the error page, or for htmx its fragment. People who are signed in keep the menus."""
     if status >= 500:
         logger.warning("%s %s answered %s: %s", request.method, request.path, status, message)
     if request.headers.get("HX-Request"):
         template = "_error.html"
-    elif status < 500 and not request.user.is_authenticated:
+    elif status < 500 and not (hasattr(request, "user") and request.user.is_authenticated):
+        # An error from a middleware above the one that reads the session has no account either.
         template = "error_signed_out.html"
     else:
         template = "error.html"
