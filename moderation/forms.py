@@ -47,6 +47,17 @@ _EXAMPLES = {
     "reply_to": gettext_lazy("Message link or ID"),
 }
 
+PERIODS = (
+    (gettext_lazy("Last 20 minutes"), "20 minutes ago", ""),
+    (gettext_lazy("Last hour"), "1 hour ago", ""),
+    (gettext_lazy("Last 24 hours"), "24 hours ago", ""),
+    (gettext_lazy("Today"), "today", ""),
+    (gettext_lazy("Yesterday"), "yesterday", "today"),
+    (gettext_lazy("Last 7 days"), "7 days ago", ""),
+    (gettext_lazy("Any time"), "", ""),
+)
+"""Periods that one click fills in: the label, and the words for "From" and "Until" as the parser understands them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Position:

@@ -19,6 +19,7 @@ from chatstore.operations.health.channel_list import guild_names
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.forms import (
+    PERIODS,
     Composer,
     choose_candidate,
     identify_form,
@@ -228,6 +229,7 @@ def _show_form(
         "replaced": replaced,
         "filters": describe_filters(request.user, channel),
         "presets": PRESETS,
+        "periods": PERIODS,
         "filter_name": request.POST.get("filter_name", ""),
         "applied": read_cursor(request.GET, "filter"),
         "keeps": f"&preview={replaced.pk}" if replaced else "",
