@@ -50,9 +50,9 @@ _CHANNEL_STATES: dict[ChannelState, Promise] = {
     ChannelState.HEALTHY: pgettext_lazy("state of a channel", "Healthy"),
 }
 
-_FIGURES = ("state", "tombstones", "size", "newest_page")
-_OTHER_FIGURES = ("empty_buckets", "uncovered", "last_purge")
-"""Figures of a channel, from its row in the table of all channels; the list shows only the first four."""
+_FIGURES = ("state", "tombstones", "size")
+_OTHER_FIGURES = ("newest_page", "empty_buckets", "uncovered", "last_purge")
+"""Figures of a channel, from its row in the table of all channels; the list shows only the first three."""
 
 
 class NeverDeleted(RecordedAdmin, KeysetAdmin):
@@ -105,7 +105,7 @@ class GuildAdmin(NeverDeleted):
 class ChannelAdmin(NeverDeleted):
     """Channels, threads and direct messages, with their health for accounts that may read it."""
 
-    list_display = ("name", "guild", "category")
+    list_display = ("name", "guild")
     list_filter = ("kind",)
     list_select_related = ("guild", "summary")
     search_fields = ("name", "=id", "guild__name")

@@ -302,7 +302,7 @@ TEMPLATES = [
     },
 ]
 
-# The admin uses the other pages' accent color and logo.
+# The admin uses the other pages' colors, corners and logo; admin.css does what no setting can.
 UNFOLD = {
     "SITE_TITLE": "Chatstore admin",
     "SITE_HEADER": "Chatstore",
@@ -311,7 +311,30 @@ UNFOLD = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("moderation/mark.svg")}],
     "STYLES": [lambda request: static("moderation/admin.css")],
     "SCRIPTS": [lambda request: static("moderation/admin.js")],
+    "BORDER_RADIUS": "8px",
     "COLORS": {
+        # Ground, lines and text: of the light scheme from the top on, of the dark one from the end on.
+        "base": {
+            "50": "#f6f6f3",
+            "100": "#eeeeea",
+            "200": "#deded8",
+            "300": "#c3c4c0",
+            "400": "#8d919b",
+            "500": "#666972",
+            "600": "#54575f",
+            "700": "#474b55",
+            "800": "#30333b",
+            "900": "#1a1c21",
+            "950": "#121317",
+        },
+        "font": {
+            "subtle-light": "#54575f",
+            "subtle-dark": "#a7acb7",
+            "default-light": "#1b1c20",
+            "default-dark": "#e8e9ed",
+            "important-light": "#1b1c20",
+            "important-dark": "#e8e9ed",
+        },
         "primary": {
             "50": "#eef0fd",
             "100": "#e1e5fb",
@@ -324,7 +347,7 @@ UNFOLD = {
             "800": "#1f2f86",
             "900": "#1c2a6c",
             "950": "#121a44",
-        }
+        },
     },
 }
 
