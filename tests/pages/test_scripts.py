@@ -25,7 +25,13 @@ def test_all_scripts_together_are_small() -> None:
 
 def test_nothing_moves_for_those_who_prefer_reduced_motion() -> None:
     styles = (STATIC / "app.css").read_text()
-    allowed = re.compile(r"@media \(prefers-reduced-motion: no-preference\) \{.*?\n\}", re.DOTALL)
+    allowed = re.compile(
+        r"@(media \(prefers-reduced-motion: no-preference\)|supports \(animation-timeline: scroll\(\)\)) \{.*?\n\}",
+        re.DOTALL,
+    )
     assert re.search(r"\b(transition|animation|scroll-behavior)\s*:", allowed.sub("", styles)) is None
+    # What follows one's own scrolling only fades the edges.
+    for steps in re.findall(r"@keyframes [\w-]+ \{(.*?)\n\}", styles, re.DOTALL):
+        assert set(re.findall(r"([\w-]+):", steps)) <= {f"--fade-{edge}" for edge in ("left", "right", "top", "bottom")}
     scripts = "".join(path.read_text() for path in STATIC.glob("*.js"))
     assert "smooth" not in scripts

@@ -19,7 +19,7 @@ window.addEventListener("pageshow", () => { chosen = false; });
 
 // The list scrolls on its own beside the report; the page stays at its heading.
 const current = document.querySelector(".case-link[aria-current]");
-const list = current?.closest(".case-list");
+const list = current?.closest("ul");
 if (list) {
   const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
   list.scrollTop += Math.max(below + 8, 0);

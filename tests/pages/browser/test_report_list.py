@@ -13,5 +13,5 @@ def test_the_list_scrolls_to_the_open_report_but_the_page_does_not(site: Site) -
         cases = in_thread(lambda: make_cases(16))
         page.goto(f"{site.url}/reports/{cases[14].pk}/")
         expect(page.locator(".case-link[aria-current]")).to_be_in_viewport()
-        assert page.evaluate("document.querySelector('.case-list').scrollTop") > 0
+        assert page.evaluate("document.querySelector('.case-list ul').scrollTop") > 0
         assert page.evaluate("window.scrollY") == 0
