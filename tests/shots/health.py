@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of
@@ -22,6 +23,8 @@ from chatstore.store import figures, ledger
 from tests.moderation.channels import by_victor, now_ms, purge_now, write
 
 BUCKETS = 74
+WORST = (38_412, 12_850, 4_207, 1_316)
+"""Tombstones of the worst buckets of other channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,11 @@ class UnhealthyChannel:
     unknown: int
 
 
-def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
-    """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages."""
+def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> UnhealthyChannel:
+    """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages.
+
+    beside: channels with messages, which get tombstones too, so that the worst partitions are of several channels.
+    """
     newest = bucket_at(now_ms())
     first = newest - BUCKETS
     guild, _ = Guild.objects.get_or_create(pk=bucket_ids(first)[0], defaults={"name": "Northside Makers"})
@@ -63,7 +69,9 @@ def make_unhealthy_channel(mona: User, otto: User) -> UnhealthyChannel:
     purge_now(mona, by_victor(channel))
     _add_days(channel.pk)
     _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
-    _measure_all(channel.pk)
+    for channel_id, tombstones in zip(beside, WORST, strict=False):
+        _note(channel_id, newest - 5, tombstones=tombstones, hours=7)
+    _measure_all({channel.pk, *beside})
     return unhealthy
 
 
@@ -85,13 +93,13 @@ def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", 
     figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
 
 
-def _measure_all(channel_id: int) -> None:
+def _measure_all(channel_ids: set[int]) -> None:
     """Fill the table of all channels. Some were probed."""
     channels = list(Channel.objects.order_by("-pk").values_list("pk", flat=True)[:500])
     for probed in channels[:8]:
         probe_channel(probed, now=postgres_now())
-    # It is older than the channels of tests.
-    refresh_summaries({channel_id, *channels})
+    # They may be older than the channels of tests.
+    refresh_summaries({*channel_ids, *channels})
     count_uncovered(None)
 
 

@@ -55,7 +55,7 @@ def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> M
             _make_run(job, due_at, state, result if state == RunState.DONE else {}, _describe_error(state))
     failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, DOWN)
     bucket = bucket_of(message_id)
-    done = _make_run("probe", now, RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
+    done = _make_run("probe", now - dt.timedelta(minutes=10), RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
     JobRun.objects.filter(pk=done.pk).update(subject=f"{channel_id}:{bucket}", requested_by=otto)
     running = JobRun.objects.create(
         job="repair_bucket",

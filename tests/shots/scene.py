@@ -188,7 +188,7 @@ def arrange_scene(folder: Path) -> Scene:
         removed=_first_selected_id(done),
         removed_author=emptied.victor,
         back=_first_selected_id(undone),
-        unhealthy=make_unhealthy_channel(mona, User.objects.get(username=accounts["otto"][0])),
+        unhealthy=make_unhealthy_channel(mona, otto, beside=[one.channel_id for one in samples]),
         maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
         reported=cases[8],
         reported_own=cases[7],
