@@ -73,7 +73,7 @@ def _draw_narrowing(author: AuthorShare, name: str) -> SafeString:
 
 def _draw_button(action: str, value: int, text: str, label: str, who: str) -> SafeString:
     return fill(
-        '<button class="button plain small" form="narrow" name="{}" value="{}" aria-label="{}">{}</button>\n',
+        '<button class="button small" form="narrow" name="{}" value="{}" aria-label="{}">{}</button>\n',
         action,
         value,
         label % {"who": who},

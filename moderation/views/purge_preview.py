@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 AUTHORS_SHOWN = 12
+AUTHORS_ON_PHONES = 6
+SAMPLES_SHOWN = 10
+"""Messages at each end that are not folded, at least; runs of consecutive messages stay whole."""
 BUCKETS_SHOWN = 200
 
 _PLAN = {
@@ -131,7 +134,8 @@ def describe_preview(
         "channel_shares": () if is_single else shares,
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
-        "authors": authors[:AUTHORS_SHOWN],
+        "authors": authors[:AUTHORS_ON_PHONES],
+        "folded_authors": authors[AUTHORS_ON_PHONES:AUTHORS_SHOWN],
         "more_authors": authors[AUTHORS_SHOWN:],
         # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
@@ -159,11 +163,25 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
     except StoreUnavailable as error:
         return _describe_error(error)
     users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
+    oldest, newest = ([_group_of(window, users) for window in end] for end in (samples.oldest, samples.newest))
+    first, last = _count_shown(oldest), len(newest) - _count_shown(reversed(newest))
     return {
-        "sample_oldest": [_group_of(window, users) for window in samples.oldest],
-        "sample_newest": [_group_of(window, users) for window in samples.newest],
+        "sample_oldest": oldest[:first],
+        "more_oldest": oldest[first:],
+        "more_newest": newest[:last],
+        "sample_newest": newest[last:],
         "users": users,
     }
+
+
+def _count_shown(groups: Iterable[SampleGroup]) -> int:
+    """Return how many of the groups have the messages that are not folded."""
+    shown = messages = 0
+    for group in groups:
+        if messages >= SAMPLES_SHOWN:
+            break
+        shown, messages = shown + 1, messages + len(group.rows)
+    return shown
 
 
 def _describe_error(error: StoreUnavailable) -> dict[str, Any]:
