@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from moderation.presentation import formats
 
 WIDTH, HEIGHT = 360, 150
-LEFT, RIGHT, TOP, BOTTOM = 46, 8, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 60, 8, 12, 34
 """Margins of the field of the lines. The marks and the dates are below it."""
 
 _FIELD = HEIGHT - TOP - BOTTOM
@@ -26,7 +26,7 @@ MAX_ACTIONS_PER_DAY = 4
 """Marks of one day that the table lists."""
 
 MAX_DAYS_LABELLED, MAX_WEEKS_LABELLED = 7, 6
-"""Days and weeks up to which each has a label below."""
+"""Days up to which every other one has a label below, and weeks up to which each has."""
 
 LARGEST_GAP_DAYS = 1
 """Days apart that a line joins; a missing day is a gap."""
@@ -230,7 +230,7 @@ def _ticks(top: float, scale: Scale) -> list[Tick]:
     values = _decades(top) if scale.is_log else [0.0, top]
     ticks = [Tick(_y(value, top, scale), scale.format_value(value)) for value in values]
     if scale.limit is not None and scale.limit <= top:
-        ticks = [tick for tick in ticks if abs(tick.y - _y(scale.limit, top, scale)) > 10]
+        ticks = [tick for tick in ticks if abs(tick.y - _y(scale.limit, top, scale)) > 13]
         ticks.append(Tick(_y(scale.limit, top, scale), scale.format_value(scale.limit), is_limit=True))
     return ticks
 
@@ -243,10 +243,10 @@ def _decades(top: float) -> list[float]:
 
 
 def _label_dates(first: dt.date, last: dt.date) -> list[tuple[float, str]]:
-    """Label each day, one a week, or the first of each month: as many as have room beside each other."""
+    """Label every other day, one a week, or the first of each month: as many as have room beside each other."""
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
     if len(days) <= MAX_DAYS_LABELLED:
-        labelled = days
+        labelled = days[::-2][::-1]
     elif len(days) <= MAX_WEEKS_LABELLED * 7:
         labelled = [day for day in days if (last - day).days % 7 == 2]
     else:

@@ -1,6 +1,7 @@
 // Runs in the page. Returns low contrast, controls without an accessible name, and horizontal overflow.
 () => {
   const MIN_CONTRAST = 4.5; // WCAG 2.2, 1.4.3, for text of any size
+  const MIN_BOUNDARY = 3; // WCAG 2.2, 1.4.11, for controls and for marks that carry data
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const brush = canvas.getContext("2d", { willReadFrequently: true });
@@ -74,6 +75,66 @@
   }
   for (const field of document.querySelectorAll("input[placeholder], textarea[placeholder]")) {
     if (isSeen(field) && !field.value) judge(field, getComputedStyle(field, "::placeholder").color, "placeholder of");
+  }
+
+  // The best contrast of some colors with a ground. Each comes with what is below it, if that is not the ground.
+  const best = (ground, opacity, ...colors) =>
+    Math.max(...colors.map(([color, below = ground]) => {
+      const [r, g, b, a] = parse(color);
+      return ratio(over([r, g, b, a * opacity], below), ground);
+    }));
+  const judgeBoundary = (found, what) => {
+    if (found < MIN_BOUNDARY) faults.add(`contrast ${found.toFixed(2)} of ${what}`);
+  };
+  const hasEdge = (element) => {
+    const style = getComputedStyle(element);
+    return parseFloat(style.borderBottomWidth) > 0 && parse(style.borderBottomColor)[3] > 0;
+  };
+  // A field of several parts has its edge around them.
+  const boxOf = (control) => {
+    let box = control;
+    while (!hasEdge(box) && box.parentElement.offsetHeight < control.offsetHeight + 16) box = box.parentElement;
+    return hasEdge(box) ? box : control;
+  };
+  const CONTROLS = "select, textarea, .button, input:not([type=hidden], [type=range], [type=submit])";
+  for (const control of document.querySelectorAll(CONTROLS)) {
+    const opacity = opacityOf(control);
+    if (!isSeen(control) || opacity < 0.05 || control.matches(":disabled") || control.offsetWidth < 2) continue;
+    const isButton = control.matches(".button");
+    const box = isButton ? control : boxOf(control);
+    const style = getComputedStyle(box);
+    const ground = groundOf(box.parentElement);
+    const fill = over(parse(style.backgroundColor), ground);
+    const edge = hasEdge(box) ? [[style.borderBottomColor, fill]] : [];
+    if (isButton && !edge.length && ratio(fill, ground) < 1.01) continue; // its text says what it is
+    const found = best(ground, opacity, [style.backgroundColor], ...edge);
+    judgeBoundary(found, `the edge of ${control.tagName.toLowerCase()}.${control.className} [${control.type || ""}]`);
+  }
+  // Lines that only guide the eye, and areas that only react to the pointer, carry no data.
+  const GUIDES = ".slot, .hover, .grid, .axis, .cross, .track, .mark-line, rect.mark";
+  const shapesOf = (mark) => {
+    const pattern = /^url\("?#(.+?)"?\)/.exec(getComputedStyle(mark).fill);
+    return pattern ? [mark, ...document.getElementById(pattern[1]).children] : [mark];
+  };
+  for (const mark of document.querySelectorAll(
+    ":is(.strip, .chart svg, .key svg, .raid-plot svg, .spark, .gauge) :is(rect, path, circle, polyline, line)"
+  )) {
+    const box = mark.getBoundingClientRect();
+    if (!isSeen(mark) || mark.matches(GUIDES) || mark.closest("pattern") || box.width + box.height < 2) continue;
+    const ground = groundOf(mark.ownerSVGElement.parentElement);
+    const colors = shapesOf(mark).flatMap((shape) => {
+      const { fill, fillOpacity, stroke, strokeOpacity } = getComputedStyle(shape);
+      const faded = (color, opacity) => {
+        const [r, g, b, a] = parse(color);
+        return [`rgb(${r} ${g} ${b} / ${a * opacity})`];
+      };
+      return [[fill, fillOpacity], [stroke, strokeOpacity]]
+        .filter(([color]) => color !== "none" && !color.startsWith("url"))
+        .map(([color, opacity]) => faded(color, opacity));
+    });
+    const parent = mark.parentElement.getAttribute("class") || "";
+    const name = `${mark.tagName}.${mark.getAttribute("class") || ""} in .${parent}`;
+    judgeBoundary(best(ground, opacityOf(mark), ["transparent"], ...colors), `the mark ${name}`);
   }
 
   const nameOf = (control) => {

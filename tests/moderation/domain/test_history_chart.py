@@ -120,12 +120,12 @@ def test_the_field_of_each_day_is_as_wide_as_its_share() -> None:
 @pytest.mark.parametrize(
     ("span", "labels"),
     [
-        (7, ["15 Nov", "16 Nov", "17 Nov", "18 Nov", "19 Nov", "20 Nov", "21 Nov"]),
+        (7, ["15 Nov", "17 Nov", "19 Nov", "21 Nov"]),
         (30, ["29 Oct", "5 Nov", "12 Nov", "19 Nov"]),
         (90, ["1 Sep", "1 Oct", "1 Nov"]),
     ],
 )
-def test_the_axis_labels_days_weeks_or_months(span: int, labels: list[str]) -> None:
+def test_the_axis_labels_every_other_day_weeks_or_months(span: int, labels: list[str]) -> None:
     chart = draw_history([], [], SCALES, first=LAST - dt.timedelta(days=span - 1), last=LAST)
     assert [label for _, label in chart.dates] == labels
 
