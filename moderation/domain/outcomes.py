@@ -20,6 +20,18 @@ class PurgeOutcome(StrEnum):
     LEFT = "left"
 
 
+class Fate(StrEnum):
+    """What charts and lists tell apart, in the order of a bar's parts from the top. The pages have a color for each.
+
+    KEPT: there, and not to be deleted: because of a hold or a failure, or since the purge was cancelled or discarded.
+    """
+
+    TO_DELETE = "to-delete"
+    DELETED = "deleted"
+    RESTORED = "restored"
+    KEPT = "kept"
+
+
 class RestoreOutcome(StrEnum):
     """Outcome of an undo for one message.
 
@@ -45,6 +57,13 @@ def purge_outcome(message_id: int, *, state: str, gone: Container[int], failed: 
     if message_id in failed:
         return PurgeOutcome.FAILED
     return PurgeOutcome.ALREADY_GONE if message_id in gone else PurgeOutcome.DELETED
+
+
+def fate_of_step(state: str) -> Fate:
+    """Return the fate of the ids of a deleting step, but for those that failed or were restored."""
+    if state == StepState.COUNTED:
+        return Fate.DELETED
+    return Fate.KEPT if state in _FINAL_OUTCOMES else Fate.TO_DELETE
 
 
 _FINAL_OUTCOMES = {

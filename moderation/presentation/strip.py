@@ -49,7 +49,8 @@ class StripBucket:
     """Input for one bar.
 
     count: messages; None when not counted yet, which is never drawn as 0. highlighted: how many of them the purge
-    includes. is_deleted: they have been deleted. note: appended to the title.
+    includes. is_deleted: they have been deleted. restored: how many others it deleted that are there again. note:
+    appended to the title.
     kind, title: override the defaults derived from the counts; `highlighted` is then the number of dead rows.
     """
 
@@ -57,6 +58,7 @@ class StripBucket:
     count: int | None
     highlighted: int = 0
     is_deleted: bool = False
+    restored: int = 0
     note: str = ""
     kind: str = ""
     title: str = ""
@@ -64,7 +66,7 @@ class StripBucket:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar. `y` and `height` cover all of it; the part to delete is the top `highlighted_height` pixels.
+    """A bar. `y` and `height` cover all of it: from the top the part to delete, what was restored, and what is kept.
 
     slot: the width that reacts to the pointer, including the gap to the next bar.
     """
@@ -76,23 +78,30 @@ class Bar:
     slot: float
     height: float
     highlighted_height: float
+    restored_height: float
     kind: str
     here: bool
     title: str
     count: int | None
     highlighted: int
+    restored: int
     first_day: dt.date
     last_day: dt.date
 
     @property
+    def restored_y(self) -> float:
+        """Top of the part that was restored."""
+        return round(self.y + self.highlighted_height, 1)
+
+    @property
     def kept_y(self) -> float:
         """Top of the part that is kept."""
-        return round(self.y + self.highlighted_height, 1)
+        return round(self.restored_y + self.restored_height, 1)
 
     @property
     def kept_height(self) -> float:
         """Height of the part that is kept."""
-        return round(max(self.height - self.highlighted_height, 0.0), 1)
+        return round(max(self.height - self.highlighted_height - self.restored_height, 0.0), 1)
 
     @property
     def at(self) -> str:
@@ -102,7 +111,7 @@ class Bar:
     @property
     def remaining(self) -> int | None:
         """Number of messages kept; None if not counted."""
-        return None if self.count is None else max(self.count - self.highlighted, 0)
+        return None if self.count is None else max(self.count - self.highlighted - self.restored, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +144,8 @@ class Strip:
 
     @property
     def is_purge(self) -> bool:
-        """True if any message is included, or deleted."""
-        return any(bar.highlighted for bar in self.bars)
+        """True if any message is included, deleted, or restored."""
+        return any(bar.highlighted or bar.restored for bar in self.bars)
 
     @property
     def has_deleted(self) -> bool:
@@ -147,6 +156,11 @@ class Strip:
     def has_to_delete(self) -> bool:
         """True if those of any bucket are still to be deleted."""
         return any(bar.kind == "to-delete" for bar in self.bars)
+
+    @property
+    def has_restored(self) -> bool:
+        """True if any were deleted and are there again."""
+        return any(bar.restored for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
@@ -218,6 +232,9 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, height: float, here
         share = 0.0 if entry.count is None else min(entry.highlighted / entry.count, 1.0) if entry.count else 1.0
         minimum = min(_MIN_HEIGHT, height / 2)
         highlighted = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
+    restored = 0.0
+    if entry.restored and entry.count:
+        restored = min(max(height * entry.restored / entry.count, min(_MIN_HEIGHT, height / 2)), height - highlighted)
     return Bar(
         bucket=entry.bucket,
         x=x,
@@ -226,11 +243,13 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, height: float, here
         slot=width + 2,
         height=round(height, 1),
         highlighted_height=round(max(highlighted, 0.0), 1),
+        restored_height=round(max(restored, 0.0), 1),
         kind=_kind_of(entry),
         here=here,
         title=entry.title or _title_of(entry, first_day, last_day),
         count=entry.count,
         highlighted=entry.highlighted,
+        restored=entry.restored,
         first_day=first_day,
         last_day=last_day,
     )
@@ -264,6 +283,9 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
             else ngettext("%(messages)s, %(count)s to delete", "%(messages)s, %(count)s to delete", entry.highlighted)
         )
         text = pattern % {"messages": text, "count": format_number(entry.highlighted)}
+    if entry.restored:
+        pattern = ngettext("%(messages)s, %(count)s restored", "%(messages)s, %(count)s restored", entry.restored)
+        text = pattern % {"messages": text, "count": format_number(entry.restored)}
     if entry.note:
         text = gettext("%(messages)s (%(note)s)") % {"messages": text, "note": entry.note}
     return gettext("%(days)s: %(messages)s") % {"days": format_days(first, last), "messages": text}

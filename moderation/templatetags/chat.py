@@ -60,6 +60,8 @@ _CHIP_CLASSES: dict[PurgeState, str] = {
     PurgeState.CANCELLING: "busy",
     PurgeState.DONE: "done",
     PurgeState.DONE_WITH_FAILURES: "warning",
+    PurgeState.UNDONE: "restored",
+    PurgeState.PARTLY_UNDONE: "restored",
 }
 """CSS class of each state, if it has a color. The label must do without it."""
 

@@ -36,7 +36,7 @@ def node_chip(node: Node) -> SafeString:
     elif not node.is_up:
         css, label = "critical", _("down")
     elif node.error:
-        css, label = "warning", _("no response")
+        css, label = "failed", _("no response")
     else:
         css, label = "done", _("up")
     return format_html('<span class="chip {}">{}</span>', css, label)

@@ -28,7 +28,7 @@ _CHIPS: dict[RunState, tuple[str, str | Promise]] = {
     RunState.QUEUED: ("busy", pgettext_lazy("state of a run", "queued")),
     RunState.RUNNING: ("busy", pgettext_lazy("state of a run", "running")),
     RunState.DONE: ("done", pgettext_lazy("state of a run", "done")),
-    RunState.FAILED: ("warning", pgettext_lazy("state of a run", "failed")),
+    RunState.FAILED: ("failed", pgettext_lazy("state of a run", "failed")),
     RunState.SKIPPED: ("", pgettext_lazy("state of a run", "skipped")),
     RunState.STOPPED: ("", pgettext_lazy("state of a run", "stopped")),
 }

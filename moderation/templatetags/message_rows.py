@@ -19,6 +19,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
+from moderation.domain.outcomes import Fate
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
@@ -140,7 +141,7 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
             if item.is_matched and may_select
             else _NO_CHECKBOX,
             side=page.labels.to_delete if item.is_matched else page.labels.to_keep,
-            will_be_deleted=item.is_matched,
+            css=Fate.TO_DELETE if item.is_matched else Fate.KEPT,
         )
         for item in group.rows
     )
@@ -180,7 +181,7 @@ def _draw_manifest_row(item: EntryRow, page: Page, form_id: str) -> SafeString:
             url_of("message", page.channel_id, message_id),
             fill_named(_('Open<span class="sr"> message %(id)s</span>'), id=message_id),
         ),
-        will_be_deleted=item.will_be_deleted,
+        css=item.css,
     )
 
 
@@ -202,10 +203,10 @@ def _draw_missing(entry: ManifestEntry) -> SafeString:
     return fill('<p class="quiet">\n{}\n</p>', fill_named(text, id=entry.message_id, posted=posted))
 
 
-def _draw_entry(content: SafeString, *, checkbox: SafeString, side: SafeString, will_be_deleted: bool) -> SafeString:
+def _draw_entry(content: SafeString, *, checkbox: SafeString, side: SafeString, css: str) -> SafeString:
     return fill(
-        '<div class="entry{}">\n{}\n{}\n<p class="entry-side small">\n{}\n</p>\n</div>\n',
-        " to-delete" if will_be_deleted else "",
+        '<div class="entry {}">\n{}\n{}\n<p class="entry-side small">\n{}\n</p>\n</div>\n',
+        css,
         checkbox,
         content,
         side,

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
 from chatstore.models import Channel
+from moderation.domain.outcomes import Fate
 from moderation.presentation import formats
 from moderation.presentation.activity import ActivitySpan
 from moderation.presentation.html import fill, fill_each
@@ -37,7 +38,7 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
                 _link(url, bar), bar.kind, " here" if bar.here else "", bar.bucket, 0 if number == last else -1,
                 bar.title, _HERE if bar.here else "", bar.title,
                 bar.x, bar.slot, strip.bar_field,
-                bar.x, bar.kept_y, bar.width, bar.kept_height, _highlighted(bar) if bar.highlighted else "",
+                bar.x, bar.kept_y, bar.width, bar.kept_height, _parts_of_purge(bar),
                 bar.x, strip.bar_field, bar.width,
             )
             for number, bar in enumerate(strip.bars)
@@ -45,13 +46,15 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
     )  # fmt: skip
 
 
-def _highlighted(bar: Bar) -> SafeString:
-    return fill(
-        '<rect class="highlighted" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n',
-        bar.x,
-        bar.y,
-        bar.width,
-        bar.highlighted_height,
+def _parts_of_purge(bar: Bar) -> SafeString:
+    parts = (
+        (bar.highlighted, bar.kind, bar.y, bar.highlighted_height),
+        (bar.restored, Fate.RESTORED, bar.restored_y, bar.restored_height),
+    )
+    return fill_each(
+        '<rect class="part is-{}" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n',
+        ((fate, bar.x, y, bar.width, height) for count, fate, y, height in parts if count),
+        "",
     )
 
 
@@ -59,7 +62,7 @@ def _highlighted(bar: Bar) -> SafeString:
 def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
     """Render the same numbers as rows of a table, without periods that have none."""
     url = _timeline_of(channel)
-    is_purge = strip.is_purge
+    is_purge, has_restored = strip.is_purge, strip.has_restored
     return fill_each(
         '<tr>\n<td>\n<a{}>{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
         (
@@ -67,10 +70,10 @@ def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
                 _link(url, bar),
                 formats.format_days(bar.first_day, bar.last_day),
                 thousands(bar.count),
-                _cells_of_purge(bar) if is_purge else "",
+                _cells_of_purge(bar, has_restored=has_restored) if is_purge else "",
             )
             for bar in strip.bars
-            if bar.count != 0 or bar.highlighted
+            if bar.count != 0 or bar.highlighted or bar.restored
         ),
     )
 
@@ -82,16 +85,23 @@ def time_bars(bars: Sequence[TimeBar], height: int) -> SafeString:
     return fill_each(
         '<a href="{}" tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
         '<rect class="slot" x="{}%" y="0" width="{}%" height="{}"/>\n'
-        '<rect class="highlighted" x="{}%" y="{}" width="{}%" height="{}"/>\n</a>',
+        "{}</a>",
         (
             (
                 bar.url, 0 if number == last else -1, bar.title, bar.title,
-                bar.x, bar.width, height,
-                bar.x, bar.y, round(bar.width * 0.86, 3), bar.height,
+                bar.x, bar.width, height, _parts(bar),
             )
             for number, bar in enumerate(bars)
         ),
     )  # fmt: skip
+
+
+def _parts(bar: TimeBar) -> SafeString:
+    width = round(bar.width * 0.86, 3)
+    return fill_each(
+        '<rect class="part is-{}" x="{}%" y="{}" width="{}%" height="{}"/>\n',
+        ((fate, bar.x, y, width, height) for fate, y, height in bar.parts),
+    )
 
 
 @register.simple_tag
@@ -103,9 +113,19 @@ def time_rows(times: Times) -> SafeString:
         for row in times.rows
     ]
     return fill_each(
-        '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n</tr>',
-        ((name, bar.url, bar.time, formats.format_number(bar.count)) for name, bars in named for bar in bars),
+        '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
+        (
+            (name, bar.url, bar.time, formats.format_number(bar.count), _cells_of_fates(bar, times))
+            for name, bars in named
+            for bar in bars
+        ),
     )
+
+
+def _cells_of_fates(bar: TimeBar, times: Times) -> SafeString | str:
+    if len(times.fates) < 2:
+        return ""
+    return fill_each('<td class="num">{}</td>\n', ((formats.format_number(count),) for count in bar.counts))
 
 
 @register.simple_tag
@@ -127,11 +147,12 @@ def activity_bars(spans: Sequence[ActivitySpan], timeline_url: str) -> SafeStrin
     )  # fmt: skip
 
 
-def _cells_of_purge(bar: Bar) -> SafeString:
+def _cells_of_purge(bar: Bar, *, has_restored: bool) -> SafeString:
     shown = formats.format_number(bar.highlighted)
     if bar.kind == "deleted":
         shown = ngettext("%(shown)s (deleted)", "%(shown)s (deleted)", bar.highlighted) % {"shown": shown}
-    return fill('<td class="num">{}</td>\n<td class="num">{}</td>\n', shown, thousands(bar.remaining))
+    numbers = [shown, *([formats.format_number(bar.restored)] if has_restored else []), thousands(bar.remaining)]
+    return fill_each('<td class="num">{}</td>\n', ((number,) for number in numbers), "")
 
 
 def _timeline_of(channel: Channel | None) -> str:

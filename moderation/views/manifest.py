@@ -17,7 +17,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
-from moderation.domain.outcomes import PurgeOutcome
+from moderation.domain.outcomes import Fate, PurgeOutcome
 from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
@@ -41,13 +41,13 @@ _OUTCOMES = {
 class EntryRow:
     """A message of the list. row: None if there is no copy of it. new_channel: set where another channel begins.
 
-    label: its outcome. will_be_deleted: it is included and not deleted yet.
+    label: its outcome. css: the class of the row, which is that of a fate, or "failed".
     """
 
     entry: ManifestEntry
     row: MessageRow | None
     label: str
-    will_be_deleted: bool
+    css: str
     new_channel: Channel | None
     may_select: bool
 
@@ -146,7 +146,7 @@ def _rows_of(
                 entry,
                 row,
                 _describe_outcome(purge, entry),
-                _will_be_deleted(purge, entry),
+                _css_of(purge, entry),
                 entry.channel if entry.channel.pk != before else None,
                 may_select=may_exclude or (may_undo and is_deleted),
             )
@@ -156,9 +156,18 @@ def _rows_of(
 
 
 def _will_be_deleted(purge: Purge, entry: ManifestEntry) -> bool:
-    return (
-        entry.outcome is PurgeOutcome.WAITING and purge.confirmed_at is None and entry.is_live and not entry.is_undone
-    )
+    is_waiting = entry.outcome is PurgeOutcome.WAITING and purge.state != PurgeState.EXPIRED
+    return is_waiting and entry.is_live and not entry.is_undone
+
+
+def _css_of(purge: Purge, entry: ManifestEntry) -> str:
+    if _will_be_deleted(purge, entry):
+        return Fate.TO_DELETE
+    if entry.outcome is PurgeOutcome.FAILED:
+        return "failed"
+    if entry.outcome is None or not entry.is_live:
+        return Fate.KEPT if entry.is_live else Fate.DELETED
+    return Fate.RESTORED if entry.is_undone else Fate.KEPT
 
 
 def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:
@@ -174,4 +183,6 @@ def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:
         return gettext("permanently deleted") if purge.state in WITHOUT_COPIES else gettext("deleted")
     if entry.outcome is PurgeOutcome.WAITING and not entry.is_live:
         return gettext("already gone")
+    if purge.state == PurgeState.EXPIRED:
+        return gettext("not deleted")
     return str(_OUTCOMES.get(entry.outcome, gettext("left")))

@@ -244,7 +244,9 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "moderator": name_of(purge.moderator),
         "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
-        "receipt": describe_receipt(user, purge, manifest=facts.manifest, channels=channels, totals=facts.totals)
+        "receipt": describe_receipt(
+            user, purge, manifest=facts.manifest, channels=channels, totals=facts.totals, restored=undo.restored
+        )
         if purge.confirmed_at
         else None,
         "wait": wait_of(user, purge),

@@ -24,11 +24,11 @@ MAX_PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class ReceiptLine:
-    """Messages with one outcome. is_warning: they are still in their channel against the moderator's will."""
+    """Messages with one outcome. css: classes of the row."""
 
     label: str
     count: int
-    is_warning: bool = False
+    css: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Receipt:
     """Facts about a purge that has ended.
 
     places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes, which
-    add up to the manifest; those without messages are left out. kept: messages kept in the same periods; None: not
+    add up to the manifest, and below the deleted ones how many of them were restored; those without messages are left
+    out. kept: messages kept in the same periods; None: not
     counted. plan: how messages were to be deleted, as sentences. audit_url, evidence_url: "" if the viewer may not read
     the audit log.
     """
@@ -55,9 +56,12 @@ class Receipt:
 
 
 def describe_receipt(
-    user: Actor, purge: Purge, *, manifest: Summary, channels: Sequence[Channel], totals: PurgeTotals
+    user: Actor, purge: Purge, *, manifest: Summary, channels: Sequence[Channel], totals: PurgeTotals, restored: int
 ) -> Receipt | None:
-    """Return the receipt; None before the purge has ended. channels: those that the viewer may see."""
+    """Return the receipt; None before the purge has ended.
+
+    channels: those that the viewer may see. restored: messages that undos found live or restored.
+    """
     if purge.confirmed_at is None or purge.state not in FINAL_PURGES:
         return None
     may_audit = user.has_perm(VIEW_AUDIT)
@@ -74,7 +78,7 @@ def describe_receipt(
         last_at=manifest.last_at,
         author_count=manifest.author_count,
         kept=manifest.survivors,
-        lines=_list_outcomes(totals),
+        lines=_list_outcomes(totals, restored),
         plan=describe_plan(manifest.strategies),
         max_tombstones=manifest.max_tombstones,
         audit_url=f"{reverse('audit')}?purge={purge.pk}" if may_audit else "",
@@ -82,12 +86,13 @@ def describe_receipt(
     )
 
 
-def _list_outcomes(totals: PurgeTotals) -> list[ReceiptLine]:
+def _list_outcomes(totals: PurgeTotals, restored: int) -> list[ReceiptLine]:
     lines = [
         ReceiptLine(gettext("Deleted"), totals.deleted),
+        ReceiptLine(gettext("restored since"), restored, css="part restored"),
         ReceiptLine(gettext("Already gone"), totals.already_gone),
         ReceiptLine(gettext("Kept by a hold"), totals.held),
-        ReceiptLine(gettext("Failed"), totals.failed, is_warning=True),
+        ReceiptLine(gettext("Failed"), totals.failed, css="failed"),
         ReceiptLine(gettext("Not deleted"), totals.left),
     ]
     return [line for line in lines if line.count or line is lines[0]]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from moderation.domain.states import PurgeState
+from moderation.domain.outcomes import Fate
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import BucketEntry, Summary
@@ -22,6 +24,7 @@ from moderation.presentation.formats import (
     format_axis_day,
     format_clock,
     format_month,
+    format_number,
     format_short_day,
     format_span,
     format_spans,
@@ -38,6 +41,14 @@ _LABELS = {
 
 HEIGHT = 40
 """Pixels of the tallest bar."""
+
+FATES = {
+    Fate.TO_DELETE: gettext_lazy("to delete"),
+    Fate.DELETED: gettext_lazy("deleted"),
+    Fate.RESTORED: gettext_lazy("restored"),
+    Fate.KEPT: gettext_lazy("not deleted"),
+}
+"""Fates of messages in the legend, the titles of bars, and the table."""
 
 _MIN_HEIGHT = 2.0
 _TICKS = 5
@@ -57,16 +68,19 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TimeBar:
-    """A slot with messages, as a link to a closer view of it. x, width: percentages; y, height: pixels."""
+    """A slot with messages, as a link to a closer view of it. x, width: percentages.
+
+    parts: (fate, y, height) of each from the top, in pixels. counts: of the fates of all bars.
+    """
 
     time: str
     count: int
+    counts: Sequence[int]
     title: str
     url: str
     x: float
     width: float
-    y: float
-    height: float
+    parts: Sequence[tuple[Fate, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +105,8 @@ class Times:
     """Everything that the template draws.
 
     title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
-    most: messages in the fullest slot. is_restored: the messages are live again. more_rows: channels
-    that can be drawn too, at all_url.
+    most: messages in the fullest slot. fates: those of any message shown, with their labels. more_rows: channels that
+    can be drawn too, at all_url.
     """
 
     rows: Sequence[ChannelTimes]
@@ -107,7 +121,7 @@ class Times:
     more_rows: int
     all_url: str
     is_exact: bool
-    is_restored: bool
+    fates: Sequence[tuple[Fate, str | Promise]]
     height: int = HEIGHT
 
 
@@ -134,16 +148,22 @@ def describe_times(
     at = min(max(at, manifest.first_at), manifest.last_at)
     window = everything if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
     found = count_over_time(purge, window, [channel.pk for channel in shown], entries=entries)
-    most = max((max(row.counts, default=0) for row in found.rows), default=0)
-    into, names = closer(zoom, window), _name_slots(found.rows, found.edges)
+    totals = [[slot.total() for slot in row.counts] for row in found.rows]
+    most = max((max(numbers, default=0) for numbers in totals), default=0)
+    into, names = closer(zoom, window), _name_slots(totals, found.edges)
+    fates = [fate for fate in Fate if any(slot[fate] for row in found.rows for slot in row.counts)]
     rows = [
-        ChannelTimes(channel, _draw(row, found.edges, names, most=most, url_of=partial(url_of, into)), sum(row.counts))
-        for channel, row in zip(shown, found.rows, strict=True)
+        ChannelTimes(
+            channel,
+            _draw(row, found.edges, names, fates=fates, most=most, url_of=partial(url_of, into)),
+            sum(numbers),
+        )
+        for channel, row, numbers in zip(shown, found.rows, totals, strict=True)
     ]
     if zoom is Zoom.ALL and most:
         # From here the levels lead to the fullest slot.
-        fullest = max(found.rows, key=lambda row: max(row.counts))
-        at = found.edges[fullest.counts.index(max(fullest.counts))]
+        fullest = max(totals, key=max)
+        at = found.edges[fullest.index(most)]
     before, after = window.start - dt.timedelta(seconds=1), window.end
     return Times(
         rows=rows,
@@ -158,7 +178,7 @@ def describe_times(
         more_rows=len(channels) - len(shown),
         all_url=_url(zoom, at, draws_all=True),
         is_exact=found.is_exact,
-        is_restored=purge.state == PurgeState.UNDONE,
+        fates=[(fate, FATES[fate]) for fate in fates],
     )
 
 
@@ -176,9 +196,9 @@ def _url(zoom: Zoom, at: dt.datetime, *, draws_all: bool) -> str:
     return f"?zoom={zoom.value}{window}{'&rows=all' if draws_all else ''}#times"
 
 
-def _name_slots(rows: Iterable[TimeRow], edges: Sequence[dt.datetime]) -> dict[int, str]:
+def _name_slots(totals: Iterable[Sequence[int]], edges: Sequence[dt.datetime]) -> dict[int, str]:
     """Return the times of all slots that have messages."""
-    slots = {slot for row in rows for slot, count in enumerate(row.counts) if count}
+    slots = {slot for numbers in totals for slot, count in enumerate(numbers) if count}
     return format_spans(edges, slots)
 
 
@@ -187,6 +207,7 @@ def _draw(
     edges: Sequence[dt.datetime],
     names: Mapping[int, str],
     *,
+    fates: Sequence[Fate],
     most: int,
     url_of: Callable[[dt.datetime], str],
 ) -> list[TimeBar]:
@@ -194,24 +215,48 @@ def _draw(
     bars = []
     # Many slots have as many messages as others.
     count_in_words = cache(count_messages)
-    for slot, count in enumerate(row.counts):
+    for slot, of_fates in enumerate(row.counts):
+        count = of_fates.total()
         if not count:
             continue
         start, end = edges[slot], edges[slot + 1]
-        height = round(max(HEIGHT * count / most, _MIN_HEIGHT), 1)
         bars.append(
             TimeBar(
                 time=names[slot],
                 count=count,
-                title=f"{names[slot]}: {count_in_words(count)}",
+                counts=[of_fates[fate] for fate in fates],
+                title=f"{names[slot]}: {_describe(of_fates, count_in_words(count), fates)}",
                 url=url_of(start),
                 x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
                 width=round((end - start).total_seconds() / length * _WIDTH, 3),
-                y=round(HEIGHT - height, 1),
-                height=height,
+                parts=_stack(of_fates, most=most),
             )
         )
     return bars
+
+
+def _stack(counts: Counter[Fate], *, most: int) -> list[tuple[Fate, float, float]]:
+    """Return (fate, y, height) of a bar's parts, from the top. Even one message of a thousand is visible."""
+    parts: list[tuple[Fate, float, float]] = []
+    below = float(HEIGHT)
+    for fate in reversed(Fate):
+        if counts[fate]:
+            height = round(max(HEIGHT * counts[fate] / most, _MIN_HEIGHT), 1)
+            below = max(below - height, 0.0)
+            parts.insert(0, (fate, round(below, 1), height))
+    return parts
+
+
+def _describe(counts: Counter[Fate], messages: str, fates: Sequence[Fate]) -> str:
+    """Return "5 messages (3 deleted, 2 restored)"; without the fates if all bars have the same one."""
+    if len(fates) == 1:
+        return messages
+    parts = [
+        gettext("%(count)s %(fate)s") % {"count": format_number(counts[fate]), "fate": FATES[fate]}
+        for fate in fates
+        if counts[fate]
+    ]
+    return gettext("%(messages)s (%(parts)s)") % {"messages": messages, "parts": ", ".join(parts)}
 
 
 def _ticks(window: Window) -> list[Tick]:

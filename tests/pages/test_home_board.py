@@ -63,7 +63,7 @@ def test_a_job_has_its_next_run_and_its_last_result(otto: User, sign_in: SignIn)
     )
     jobs = part(client.get("/").content.decode(), "board-jobs")
     assert f'"/maintenance/runs/{run.pk}/"' in jobs
-    assert '<span class="chip warning">failed</span>' in jobs
+    assert '<span class="chip failed">failed</span>' in jobs
     assert "node 3 did not answer" in jobs
     run.delete()
 

@@ -15,7 +15,19 @@ from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.channels import VICTOR, WILMA, ids_of, make_channel, old_ids, preview, purge_now, write
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    confirm,
+    ids_of,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.reading import read_html
 from tests.pages.test_without_script import read_fields
@@ -58,6 +70,24 @@ def test_a_message_is_excluded_and_included_again(previewed: PreviewedPurge, mon
     back = read_fields(read_html(client, f"{path}messages/"), f"{path}include/")
     client.post(f"{path}include/", {**back, "message_id": str(previewed.victor_ids[2])})
     assert f'name="manifest_hash" value="{fields["manifest_hash"]}"' in read_html(client, path)
+
+
+def test_the_list_tells_what_is_to_be_deleted_deleted_and_restored(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/messages/"
+
+    def rows() -> list[tuple[str, str]]:
+        pattern = r'<div class="entry ([\w-]*)">.*?<span class="outcome">([^<]*)<'
+        return re.findall(pattern, read_html(client, path), re.DOTALL)
+
+    assert rows() == [("to-delete", "delete")] * 6
+    purge = run_to_end(confirm(previewed.moderator, previewed.purge))
+    assert rows() == [("deleted", "deleted")] * 6
+    part = UndoPart(message_ids=tuple(previewed.victor_ids[:2]))
+    request_undo(purge.pk, moderator=previewed.moderator, part=part, reason="Appeal accepted")
+    run_to_end(purge)
+    assert rows() == [("restored", "restored")] * 2 + [("deleted", "deleted")] * 4
 
 
 def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(

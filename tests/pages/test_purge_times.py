@@ -17,9 +17,23 @@ from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
+from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview import time_strips
+from moderation.operations.purging.lifecycle import discard_preview
 from moderation.operations.purging.worker import run_purge
-from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, purge_now, write
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    by_victor,
+    confirm,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
 from tests.pages.reading import read_html
 from tests.pages.restoring import restore
 
@@ -97,17 +111,76 @@ def test_each_channel_has_a_row_those_beyond_a_limit_on_request(
     assert re.search(r'href="\?zoom=hour&amp;at=\d+&amp;rows=all#times"', html)
 
 
-def test_a_restored_purge_is_not_drawn_as_deleted(mona: User, sign_in: SignIn) -> None:
+def parts_of(html: str) -> list[list[list[str]]]:
+    """Return the parts of each bar, from the top, strip by strip."""
+    strips = re.findall(r'class="strip time-strip".*?</svg>', html, re.DOTALL)
+    return [[re.findall(r'class="part is-([\w-]+)"', bar) for bar in strip.split("</a>")[:-1]] for strip in strips]
+
+
+def legend_of(html: str) -> list[str]:
+    foot = html[html.index('class="strip time-axis"') :]
+    return re.findall(r'class="part is-[\w-]+"[^>]*>\s*</svg>\s*([\w ]+?)\s*</span>', foot)
+
+
+def test_what_is_restored_is_told_from_what_is_still_deleted(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, raid_ids(2, 3))
-    purge, client = purge_now(mona, by_victor(channel)), sign_in(mona)
+    purge, client = preview(mona, by_victor(channel)), sign_in(mona)
     path = f"/purges/{purge.pk}/"
-    assert 'class="card times"' in read_html(client, path)
+    html = read_html(client, path)
+    assert (parts_of(html), legend_of(html)) == ([[["to-delete"]] * 2], ["to delete"])
+    run_to_end(confirm(mona, purge))
+    html = read_html(client, path)
+    assert (parts_of(html), legend_of(html)) == ([[["deleted"]] * 2], ["deleted"])
+    some = UndoPart(message_ids=tuple(raid_ids(2, 3)[:2]))
+    request_undo(purge.pk, moderator=mona, part=some, reason="Appeal accepted")
+    run_purge(purge.pk)
+    html = read_html(client, path)
+    assert (parts_of(html), legend_of(html)) == ([[["deleted", "restored"], ["deleted"]]], ["deleted", "restored"])
+    assert "3 messages (1 deleted, 2 restored)" in html
     restore(client, f"{path}undo/")
     run_purge(purge.pk)
     html = read_html(client, path)
-    assert 'class="card times restored"' in html
+    assert (parts_of(html), legend_of(html)) == ([[["restored"]] * 2], ["restored"])
     assert bars_of(html) == [[3, 3]]
+
+
+def test_fates_of_messages_that_are_not_counted_one_by_one_are_told_apart(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(4, 10))
+    purge = purge_now(mona, by_victor(channel))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(raid_ids(4, 10)[:20])), reason="An appeal")
+    run_purge(purge.pk)
+    monkeypatch.setattr(time_strips, "MAX_IDS", 39)
+    html = read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    assert set(map(tuple, parts_of(html)[0])) == {("deleted", "restored")}
+    assert "40 messages" in html
+
+
+def test_nothing_of_a_discarded_preview_is_to_be_deleted(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(1, 3))
+    purge, client = preview(mona, by_victor(channel)), sign_in(mona)
+    discard_preview(purge.pk, moderator=mona)
+    html = read_html(client, f"/purges/{purge.pk}/")
+    assert (parts_of(html), legend_of(html)) == ([[["kept"]]], ["not deleted"])
+    assert "is-to-delete" not in html
+    listed = read_html(client, f"/purges/{purge.pk}/messages/")
+    assert "3 messages included" in listed
+    assert listed.count('<div class="entry kept">') == listed.count('<span class="outcome">not deleted</span>') == 3
+
+
+def test_what_a_hold_keeps_is_not_drawn_as_to_be_deleted(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, raid_ids(1, 3))
+    purge = confirm(mona, preview(mona, by_victor(channel)))
+    place_hold(HoldRequest(author=str(VICTOR), channel=str(channel.pk)), reason="case 1", actor=mona)
+    run_to_end(purge)
+    html = read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    assert (parts_of(html), legend_of(html)) == ([[["kept"]]], ["not deleted"])
+    assert "is-to-delete" not in html
 
 
 def test_the_table_has_the_same_numbers(mona: User, sign_in: SignIn) -> None:

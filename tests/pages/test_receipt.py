@@ -13,6 +13,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview.exclusions import exclude_messages
+from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import make_user
 from tests.moderation.channels import (
     VICTOR,
@@ -82,6 +83,16 @@ def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> N
         "Excluded in the preview": "1",
         "Messages kept nearby": "1",
     }
+
+
+def test_it_says_how_many_were_restored_since(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(5)
+    write(channel, ids)
+    purge, client = run_to_end(confirm(mona, preview(mona, by_victor(channel)))), sign_in(mona)
+    assert "restored since" not in lines_of(receipt_of(client, purge.pk))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(ids[:2])), reason="Appeal accepted")
+    lines = lines_of(receipt_of(client, run_to_end(purge).pk))
+    assert (lines["Deleted"], lines["restored since"], lines["Included"]) == ("5", "2", "5")
 
 
 def test_only_those_who_may_read_the_audit_log_get_a_link_to_it(

@@ -13,9 +13,11 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.gateway.timeline import BucketCount, count_buckets, count_buckets_in
-from moderation.domain.states import DELETING, StepState
+from moderation.domain.outcomes import Fate, fate_of_step
+from moderation.domain.states import DELETING, PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import BucketEntry, Summary, entries_in
+from moderation.operations.preview.purge_summary import FINAL_PURGES
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
 
 MAX_FULL_CHANNELS = 12
@@ -41,6 +43,12 @@ class _Counts:
     frozen: set[int] = field(default_factory=set)
     is_deleted: dict[int, bool] = field(default_factory=dict)
 
+    def keep(self, bucket: int, number: int) -> None:
+        """Count some messages of the purge as kept."""
+        if number:
+            self.kept[bucket] += number
+            self.highlighted[bucket] -= number
+
     def add(self, other: _Counts) -> None:
         """Add the counts of another channel."""
         self.kept.update(other.kept)
@@ -56,7 +64,8 @@ class PurgeMap:
     """Numbers of a purge's messages by bucket, read once, for the strip of all channels.
 
     Messages are highlighted while they exist, and empty once deleted. Uses the scan's own counts where available, so
-    that the picture is stable while the purge runs. Restored and held messages are not highlighted. With more than
+    that the picture is stable while the purge runs. Restored ones are told apart; those that are held, that failed, or
+    that a cancelled or discarded purge does not delete count as kept. With more than
     `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together, from
     sums.
 
@@ -71,6 +80,7 @@ class PurgeMap:
         Sums are of all channels: a purge is visible only to accounts that may see all of them.
         """
         self._counts: defaultdict[int, _Counts] = defaultdict(_Counts)
+        self._is_expired = purge.state == PurgeState.EXPIRED
         if max(summary.channel_count, len(channel_ids)) > MAX_FULL_CHANNELS:
             if channel_ids:
                 self._read_sums(purge, summary)
@@ -86,6 +96,9 @@ class PurgeMap:
         for counts in self._counts.values():
             total.add(counts)
         kept, highlighted = total.kept, total.highlighted
+        if self._is_expired:
+            kept.update(highlighted)
+            highlighted = Counter()
         return draw_strip(
             StripBucket(
                 bucket,
@@ -94,6 +107,7 @@ class PurgeMap:
                 else kept[bucket] + highlighted[bucket],
                 highlighted=highlighted[bucket] - total.restored[bucket],
                 is_deleted=total.is_deleted.get(bucket, False),
+                restored=total.restored[bucket],
             )
             for bucket in kept.keys() | highlighted.keys()
         )
@@ -105,13 +119,21 @@ class PurgeMap:
             counts.highlighted[period.bucket] += period.matched
             if period.is_partial:
                 counts.read_in_part.add(period.bucket)
-        held = purge.steps.filter(held__gt=0).order_by().values_list("bucket").annotate(Sum("held"))
-        for bucket, number in held:
-            counts.kept[bucket] += number
-            counts.highlighted[bucket] -= number
+        # One query each, because each has an index of its own.
+        for name in ("held", "failed"):
+            some = purge.steps.filter(**{f"{name}__gt": 0}).order_by()
+            for bucket, number in some.values_list("bucket").annotate(Sum(name)):
+                counts.keep(bucket, number)
+        has_ended = purge.state in FINAL_PURGES
+        done: Counter[int] = Counter()
         for bucket, deleted, gone, undone in purge.periods.values_list("bucket", "deleted", "already_gone", "undone"):
-            counts.is_deleted[bucket] = deleted + gone >= counts.highlighted[bucket] > 0
             counts.restored[bucket] += undone
+            done[bucket] = deleted + gone
+        for bucket, number in list(counts.highlighted.items()):
+            if has_ended:
+                # The others were left when it was cancelled.
+                counts.keep(bucket, number - done[bucket])
+            counts.is_deleted[bucket] = done[bucket] >= counts.highlighted[bucket] > 0
 
     def _read_manifest(self, purge: Purge, channel_ids: Sequence[int]) -> None:
         self.entries = entries_in(purge, channel_ids)
@@ -124,15 +146,16 @@ class PurgeMap:
             counts.frozen.add(bucket)
 
     def _read_steps(self, purge: Purge, channel_ids: Sequence[int]) -> None:
-        steps = purge.steps.filter(channel_id__in=channel_ids).order_by()
-        for channel_id, bucket, kind, state, held in steps.values_list("channel_id", "bucket", "kind", "state", "held"):
-            counts = self._counts[channel_id]
-            if held:
-                counts.kept[bucket] += held
-                counts.highlighted[bucket] -= held
-            # A held step is neither deleted nor about to be.
-            if kind in DELETING and state != StepState.HELD:
-                counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and state == StepState.COUNTED
+        steps = purge.steps.filter(channel_id__in=channel_ids, kind__in=DELETING).order_by()
+        for channel_id, bucket, state, count, failed in steps.values_list(
+            "channel_id", "bucket", "state", "count", "failed"
+        ):
+            counts, fate = self._counts[channel_id], fate_of_step(state)
+            if fate is Fate.KEPT:
+                counts.keep(bucket, count)
+            else:
+                counts.keep(bucket, failed)
+                counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and fate is Fate.DELETED
 
     def _read_restored(self, purge: Purge) -> None:
         """Read the numbers of restored messages, which are summed over all channels."""

@@ -103,6 +103,15 @@ def test_a_deleted_bucket_is_drawn_empty() -> None:
     assert bar.remaining == 0
 
 
+def test_what_is_restored_is_a_part_of_its_own_above_what_is_kept() -> None:
+    strip = draw_strip([StripBucket(335, 100, highlighted=50, is_deleted=True, restored=30)])
+    (bar,) = strip.bars
+    assert bar.y < bar.restored_y < bar.kept_y < bar.kept_y + bar.kept_height
+    assert bar.restored_height == pytest.approx(bar.height * 0.3, abs=0.2)
+    assert (bar.remaining, strip.has_restored) == (20, True)
+    assert bar.title == "4–13 March 2024: 100 messages, 50 deleted, 30 restored"
+
+
 def test_without_buckets_there_is_no_strip() -> None:
     assert draw_strip([]).bars == ()
 

@@ -1,5 +1,6 @@
 """Stored sums are those of the steps and of the manifest, and are read instead of them."""
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -19,6 +20,7 @@ from moderation.operations.preview.manifest_summary import (
     store_summary,
     summary_of,
 )
+from moderation.operations.purging.controls import cancel_purge
 from moderation.operations.steps.deleted_ids import count_deleted
 from moderation.operations.steps.totals import count_still_deleted, totals_of
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -26,6 +28,7 @@ from tests.moderation.channels import (
     VICTOR,
     WILMA,
     choose,
+    confirm,
     everything,
     make_channel,
     old_ids,
@@ -126,16 +129,29 @@ def test_the_strip_of_many_channels_is_drawn_from_sums(mona: User) -> None:
         write(channel, ids[2:], author=WILMA)
     purge = purge_now(mona, Selection(where=Author((author,))))
     (bar,) = (bar for bar in drawn(purge) if bar[1])
-    assert bar == (4 * len(channels), 2 * len(channels), True)
+    assert bar == (4 * len(channels), 2 * len(channels), True, 0)
     request_undo(purge.pk, moderator=mona, part=UndoPart(channel_ids=(channels[0].pk,)), reason="Appeal accepted")
     (bar,) = (bar for bar in drawn(run_to_end(purge)) if bar[1])
-    assert bar == (4 * len(channels), 2 * len(channels) - 2, True)
+    assert bar == (4 * len(channels), 2 * len(channels) - 2, True, 2)
 
 
-def drawn(purge: Purge) -> list[tuple[int | None, int, bool]]:
+@pytest.mark.parametrize("number", [2, MAX_FULL_CHANNELS + 1])
+def test_what_a_cancelled_purge_left_is_drawn_as_kept(mona: User, number: int) -> None:
+    author, channels = VICTOR + make_channel().pk % 1_000_000, [make_channel() for _ in range(number)]
+    for channel in channels:
+        write(channel, old_ids(4), author=author)
+    purge = confirm(mona, preview(mona, Selection(where=Author((author,)))))
+    assert (4 * number, 4 * number, False, 0) in drawn(purge)
+    run_to_end(cancel_purge(purge.pk, moderator=mona))
+    purge.refresh_from_db()
+    assert purge.state == PurgeState.CANCELLED
+    assert (4 * number, 0, False, 0) in drawn(purge)
+
+
+def drawn(purge: Purge) -> list[tuple[int | None, int, bool, int]]:
     summary = summary_of(purge)
     strip = PurgeMap(purge, summary, [one.channel_id for one in summary.channels]).draw()
-    return [(bar.count, bar.highlighted, bar.kind == "deleted") for bar in strip.bars]
+    return [(bar.count, bar.highlighted, bar.kind == "deleted", bar.restored) for bar in strip.bars]
 
 
 def test_the_page_of_a_large_purge_reads_few_of_its_steps_and_buckets(mona: User, client: Client) -> None:
