@@ -39,7 +39,7 @@ AROUND = 11
 
 _CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
     MessageStatus.LIVE: ("done", pgettext_lazy("status of a message", "in the channel")),
-    MessageStatus.DELETED: ("", pgettext_lazy("status of a message", "deleted")),
+    MessageStatus.DELETED: ("deleted", pgettext_lazy("status of a message", "deleted")),
     MessageStatus.WITHDRAWN: ("", pgettext_lazy("status of a message", "deleted by its author")),
     MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
     MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
@@ -115,7 +115,7 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "message_history": history,
         "posted_at": time_of(history.message_id),
         "status": history.status.value,
-        "chip": ("", pgettext_lazy("status of a message", "erased")) if history.erased else _CHIPS[history.status],
+        "chip": describe_status(history),
         "deletion": history.deletion,
         "deleted_by": name_of(history.deletion.purge.moderator) if history.deletion else "",
         "history": [_describe_purge(part) for part in history.parts],
@@ -128,7 +128,16 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
 
 def describe_status(history: MessageHistory) -> tuple[str, str | Promise]:
     """Return the class and the label of the chip with a message's status."""
-    return ("", pgettext_lazy("status of a message", "erased")) if history.erased else _CHIPS[history.status]
+    if history.erased:
+        return "", pgettext_lazy("status of a message", "erased")
+    if history.status is MessageStatus.LIVE and _will_be_deleted(history):
+        return "to-delete", pgettext_lazy("status of a message", "to be deleted")
+    return _CHIPS[history.status]
+
+
+def _will_be_deleted(history: MessageHistory) -> bool:
+    """Return whether a purge that the viewer may see is about to delete the message."""
+    return any(part.outcome is PurgeOutcome.WAITING and part.is_visible for part in history.parts)
 
 
 def describe_context(user: Actor, history: MessageHistory, *, around: int = AROUND) -> dict[str, Any]:

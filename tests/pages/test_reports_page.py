@@ -13,7 +13,7 @@ from moderation.domain.selection import Selection
 from moderation.models import Purge
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.reports import report
-from tests.moderation.channels import make_channel, old_ids, purge_now, write
+from tests.moderation.channels import make_channel, old_ids, purge_now, run_to_end, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -52,6 +52,22 @@ def test_deleting_opens_the_next_case_and_links_to_the_purge(mona: User, sign_in
     assert (cases[0].resolution, cases[0].reason) == ("removed", "Reported: spam")
     assert f'href="/purges/{cases[0].purge_id}/"' in html
     assert "Message deleted: report in" in html
+
+
+def test_a_message_is_not_said_to_stay_while_its_purge_waits(mona: User, sign_in: SignIn) -> None:
+    channel, cases = reported_channel(fresh_id())
+    page, path = sign_in(mona), f"/reports/{cases[0].pk}/"
+    paths = (path, f"/channels/{channel.pk}/{cases[0].message_id}/")
+
+    def chips() -> list[list[str]]:
+        found = (page.get(each).content.decode() for each in paths)
+        return [re.findall(r'class="chip [\w-]*">((?:in the channel|to be deleted|deleted))<', html) for html in found]
+
+    assert chips() == [["in the channel"]] * 2
+    page.post(f"{path}resolve/", {"resolution": "removed"})
+    assert chips() == [["to be deleted"]] * 2
+    run_to_end(Purge.objects.get(moderator=mona))
+    assert chips() == [["deleted"]] * 2
 
 
 def test_a_message_that_a_purge_deleted_meanwhile_is_resolved_as_deleted(mona: User, sign_in: SignIn) -> None:

@@ -51,6 +51,11 @@ from tests.shots.maintenance import MaintenanceScene, make_maintenance_scene
 from tests.shots.neighbours import make_neighbours
 from tests.shots.running_purge import make_running_purge
 
+RESOLUTION_REASONS = {
+    Resolution.KEPT: "Within the rules",
+    Resolution.REMOVED: "Spam, and not the first time",
+    Resolution.NOTHING: "Was sorted out in the channel",
+}
 REPORT_TEXTS = ("", "the third time today", "Is this allowed? It looks like the scam of last week to me.", "spam")
 """Texts of members' reports."""
 
@@ -236,7 +241,10 @@ def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:
     claim_case(cases[6], actor=lena)
     claim_case(cases[7], actor=mona)
     for number, resolution in enumerate((Resolution.KEPT, Resolution.REMOVED, Resolution.NOTHING)):
-        resolve_case(cases[number], actor=(mona, lena)[number % 2], resolution=resolution, reason="Within the rules")
+        actor = (mona, lena)[number % 2]
+        case = resolve_case(cases[number], actor=actor, resolution=resolution, reason=RESOLUTION_REASONS[resolution])
+        if case.purge_id is not None:
+            run_purge(case.purge_id, idle_timeout_seconds=60)
     return cases
 
 
