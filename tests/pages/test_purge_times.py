@@ -74,6 +74,15 @@ def test_a_raid_of_five_minutes_is_five_bars(mona: User, sign_in: SignIn) -> Non
     assert current_of(html) == "all"
 
 
+def test_all_messages_are_drawn_if_they_are_of_several_periods(mona: User, sign_in: SignIn) -> None:
+    channel, client = make_channel(), sign_in(mona)
+    write(channel, raid_ids(5, 20))
+    heading = "All messages in the channel"
+    assert heading not in read_html(client, f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    write(channel, old_ids(4, buckets_ago=60), author=WILMA)
+    assert heading in read_html(client, f"/purges/{preview(mona, by_victor(channel)).pk}/")
+
+
 def test_its_links_lead_from_years_to_the_minutes_of_the_raid(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, [*old_ids(4, buckets_ago=60), *raid_ids(5, 20)])
