@@ -78,8 +78,8 @@ def _labels_in(_language: str | None) -> Labels:
         delete=fill("{}", _("Delete this message")),
         delete_by=_("Delete messages by %(author)s in this channel"),
         select=_("Select the message by %(name)s, %(time)s"),
-        to_delete=fill('<span class="outcome">{}</span>', _("delete")),
-        to_keep=fill('<span class="outcome">{}</span>', _("keep")),
+        to_delete=fill('<span class="outcome">{}</span>', _("to delete")),
+        to_keep=fill('<span class="outcome">{}</span>', _("kept")),
     )
 
 

@@ -172,9 +172,9 @@ def _css_of(purge: Purge, entry: ManifestEntry) -> str:
 
 def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:
     if _will_be_deleted(purge, entry):
-        return gettext("delete")
+        return gettext("to delete")
     if entry.outcome is None:
-        return gettext("keep") if entry.is_live else gettext("already gone")
+        return gettext("kept") if entry.is_live else gettext("already gone")
     if entry.is_undone:
         return gettext("restored") if entry.is_live else gettext("not restored")
     if entry.outcome is PurgeOutcome.DELETED:

@@ -81,7 +81,7 @@ def test_the_list_tells_what_is_to_be_deleted_deleted_and_restored(
         pattern = r'<div class="entry ([\w-]*)">.*?<span class="outcome">([^<]*)<'
         return re.findall(pattern, read_html(client, path), re.DOTALL)
 
-    assert rows() == [("to-delete", "delete")] * 6
+    assert rows() == [("to-delete", "to delete")] * 6
     purge = run_to_end(confirm(previewed.moderator, previewed.purge))
     assert rows() == [("deleted", "deleted")] * 6
     part = UndoPart(message_ids=tuple(previewed.victor_ids[:2]))
