@@ -84,16 +84,18 @@ def _draw_button(action: str, value: int, text: str, label: str, who: str) -> Sa
 def _draw_restore(author: AuthorShare, name: str, context: template.Context) -> SafeString:
     if author.is_restored:
         return fill('<div class="share-foot">\n{}\n</div>\n', fill(_RESTORED, _("restored")))
+    # Some of the author's messages may have been kept, but no more are restored than the purge has deleted.
+    count = min(author.count, context["undo"].deleted)
     pattern = (
-        ngettext("Restore %(who)s (%(shown)s)", "Restore %(who)s (%(shown)s)", author.count)
+        ngettext("Restore %(who)s (%(shown)s)", "Restore %(who)s (%(shown)s)", count)
         if context["is_exact_by_author"]
-        else ngettext("Restore %(who)s (up to %(shown)s)", "Restore %(who)s (up to %(shown)s)", author.count)
+        else ngettext("Restore %(who)s (up to %(shown)s)", "Restore %(who)s (up to %(shown)s)", count)
     )
     return fill(
         '<div class="share-foot">\n<a class="button small" href="{}?author={}">{}</a>\n</div>\n',
         url_of("purge_undo", context["purge"].pk),
         author.user_id,
-        pattern % {"who": Truncator(name).chars(NAME_CHARACTERS), "shown": format_number(author.count)},
+        pattern % {"who": Truncator(name).chars(NAME_CHARACTERS), "shown": format_number(count)},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from django.test import Client
@@ -14,6 +14,7 @@ from chatstore.models.users import User
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.models import Purge
+from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import (
@@ -47,7 +48,7 @@ def channels() -> tuple[Channel, Channel]:
     return channels
 
 
-def everything_in(channels: tuple[Channel, Channel]) -> Selection:
+def everything_in(channels: Sequence[Channel]) -> Selection:
     where = AnyOf((Author((VICTOR, WILMA)), Words("never said")))
     return Selection(channel_ids=tuple(channel.pk for channel in channels), where=where)
 
@@ -183,6 +184,17 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     assert "32 messages restored, 8 still deleted." in page
     assert "Restore the other 8 messages" in page
     assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
+
+
+def test_an_author_is_offered_no_more_than_was_deleted(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(5)
+    write(channel, ids[:2])
+    write(channel, ids[2:], author=WILMA)
+    ChatUser.objects.update_or_create(pk=WILMA, defaults={"name": "wilma"})
+    confirmed = confirm(mona, preview(mona, everything_in((channel,))))
+    place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
+    page = read_html(sign_in(mona), f"/purges/{run_to_end(confirmed).pk}/")
+    assert "Restore wilma (up to 2)" in page
 
 
 def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
