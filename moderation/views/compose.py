@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +37,7 @@ from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import AlreadyDrafted, discard_preview, draft_purge
 from moderation.operations.selection.parsing import (
     AmbiguousName,
+    Description,
     describe_conditions,
     parse_selection,
     select_messages,
@@ -46,7 +48,7 @@ from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.strip import BESIDE_CHANNELS, Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
-from moderation.views.picks import describe_fields, describe_rows
+from moderation.views.picks import Pick, count_messages_of, describe_fields, describe_rows
 from moderation.views.rows import rows_of
 from moderation.views.saved_filters import PRESETS, describe_filters, save_typed
 from moderation.views.session import actor_of
@@ -72,7 +74,10 @@ def compose_everywhere(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def compose_summary(request: HttpRequest) -> HttpResponse:
-    """Render the form's selection in words. No messages are searched; only one that the form links to is read."""
+    """Render the form's selection in words.
+
+    No messages are searched, but to count those of users of the same name; only one that the form links to is read.
+    """
     return render(
         request, "moderation/compose/_summary.html", _describe_selection(request.user, Composer(request.POST))
     )
@@ -184,10 +189,13 @@ def _read_selection(request: HttpRequest, channel: Channel | None, composer: Com
 
 
 def _select(user: Actor, composer: Composer, channel: Channel | None = None) -> Selection:
-    description = composer.read()
-    if channel is not None:
-        description = replace(description, channels=str(channel.pk), except_channels="", guild="")
-    return parse_selection(description, user=user, now=timezone.localtime())
+    return parse_selection(_in_channel(composer.read(), channel), user=user, now=timezone.localtime())
+
+
+def _in_channel(description: Description, channel: Channel | None) -> Description:
+    if channel is None:
+        return description
+    return replace(description, channels=str(channel.pk), except_channels="", guild="")
 
 
 def _describe_selection(user: Actor, composer: Composer, channel: Channel | None = None) -> dict[str, Any]:
@@ -197,14 +205,29 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
     try:
         selection = _select(user, composer, channel)
     except AmbiguousName as error:
-        kind = "channel" if error.is_of_channels else "author"
-        candidates = [
-            pick._replace(value=f"{kind}:{pick.value}:{error.name}") for pick in describe_rows(error.candidates)
-        ]
-        return {"incomplete": error.question, "candidates": candidates}
+        return {"incomplete": error.question, "candidates": _describe_candidates(user, error, composer, channel)}
     except BadInput as error:
         return {"incomplete": error.text}
     return {"summary": summarize_selections(user, [selection])[0]}
+
+
+def _describe_candidates(user: Actor, error: AmbiguousName, composer: Composer, channel: Channel | None) -> list[Pick]:
+    """Return what a name may mean: users with the number of their messages in the form's places, the most first."""
+    picks, counted = describe_rows(error.candidates), {}
+    if not error.is_of_channels:
+        # Without a valid place or the store, the names remain.
+        with suppress(BadInput, StoreUnavailable, TooManyTombstones):
+            place = _in_channel(composer.read_place(), channel)
+            counted = count_messages_of(user, [row.pk for row in error.candidates], place)
+    kind, order = "channel" if error.is_of_channels else "author", {pk: n for n, pk in enumerate(counted)}
+    described = zip(error.candidates, picks, strict=True)
+    return [
+        pick._replace(
+            value=f"{kind}:{pick.value}:{error.name}",
+            note=" · ".join(filter(None, (pick.note, counted.get(row.pk)))),
+        )
+        for row, pick in sorted(described, key=lambda pair: order.get(pair[0].pk, 0))
+    ]
 
 
 def _map(channel: Channel) -> Strip | None:

@@ -26,7 +26,7 @@ from moderation.operations.access.visibility import ADD_PURGE, Actor
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.preview.first_matches import AuthorCounts, count_by_author
-from moderation.operations.selection.parsing import Terms, parse_selection, split_names
+from moderation.operations.selection.parsing import Description, Terms, parse_selection, split_names
 from moderation.operations.selection.suggestions import (
     MAX_SUGGESTED,
     channels_named,
@@ -98,12 +98,22 @@ def counts(request: HttpRequest) -> JsonResponse:
     """Return how many messages the users of `people` have in the channels that the form names, by ID."""
     try:
         people = [parse_snowflake(name) for name in split_names(request.POST.get("people", ""))[:MAX_SUGGESTED]]
-        place = replace(Composer(request.POST).read_place(), everything=False, with_pinned=True)
-        where = replace(place, all=Terms(authors=",".join(map(str, people))))
-        found = count_by_author(request.user, parse_selection(where, user=request.user, now=timezone.localtime()))
+        counted = count_messages_of(request.user, people, Composer(request.POST).read_place())
     except (BadInput, StoreUnavailable):
         return JsonResponse({"counts": {}})
-    return JsonResponse({"counts": {str(author_id): _format(found, author_id) for author_id in people}})
+    return JsonResponse({"counts": {str(author_id): count for author_id, count in counted.items()}})
+
+
+def count_messages_of(user: Actor, people: Sequence[int], place: Description) -> dict[int, str]:
+    """Return how many messages each of the users has in a place, as text, those with the most first.
+
+    Raises `BadInput`, `StoreUnavailable`.
+    """
+    authors = Terms(authors=",".join(map(str, people)))
+    where = replace(place, everything=False, with_pinned=True, all=authors)
+    found = count_by_author(user, parse_selection(where, user=user, now=timezone.localtime()))
+    ordered = sorted(people, key=lambda author_id: -found.by_author.get(author_id, 0))
+    return {author_id: _format(found, author_id) for author_id in ordered}
 
 
 def _format(found: AuthorCounts, author_id: int) -> str:

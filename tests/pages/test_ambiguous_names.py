@@ -15,7 +15,7 @@ from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.selection.parsing import MAX_CANDIDATES
-from tests.moderation.channels import make_channel
+from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -58,6 +58,22 @@ def test_users_of_the_same_name_are_told_apart_and_chosen(victors: list[ChatUser
     assert candidates_of(page) == []
     # Choosing drafts nothing.
     assert not Purge.objects.filter(moderator=mona).exists()
+
+
+@pytest.mark.usefixtures("_first_matches_are_complete")
+def test_users_of_the_same_name_are_told_apart_by_their_messages_in_the_channel(
+    victors: list[ChatUser], mona: User, sign_in: SignIn
+) -> None:
+    channel, client = make_channel(), sign_in(mona)
+    write(channel, old_ids(3), author=victors[1].pk)
+    write(make_channel(), old_ids(2), author=victors[0].pk)
+    typed = {"authors": victors[0].display_name}
+    for page in (
+        client.post(f"/channels/{channel.pk}/delete/", typed),
+        client.post("/delete/summary/", {**typed, "channels": str(channel.pk)}),
+    ):
+        notes = re.findall(r'<bdi class="quiet small">@(v\d)-.* · (\d+ messages)</bdi>', page.content.decode())
+        assert notes == [("v1", "3 messages"), ("v0", "0 messages")]
 
 
 def test_the_summary_offers_similar_names_for_one_that_nobody_has(
