@@ -230,8 +230,9 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
     return fill(
         '{}{}<article class="msg{}{}" id="m{}" data-bucket="{}" data-author="{}">\n{}\n{}\n'
         '<div class="msg-body">\n{}{}{}{}{}\n</div>\n{}</article>',
-        _draw_day(row.day) if row.day else "",
+        # Above the heading, between the days: on which of them these were posted is not looked up.
         _draw_gaps(row.gaps, may_view_purges=page.may_view_purges) if row.gaps else "",
+        _draw_day(row.day) if row.day else "",
         " continued" if row.continued else "",
         " focus" if message.message_id == page.focus else "",
         message.message_id,

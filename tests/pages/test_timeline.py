@@ -13,7 +13,7 @@ from chatstore.domain.snowflakes import time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.store import messages as message_store
-from tests.moderation.channels import VICTOR, by_victor, confirm, make_channel, old_ids, purge_now, write
+from tests.moderation.channels import VICTOR, by_victor, choose, confirm, make_channel, old_ids, purge_now, write
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -113,6 +113,17 @@ def test_purged_messages_are_marked_in_place(previewed: PreviewedPurge, mona: Us
     assert ids_shown(before) == ids[:10]
     assert ids_shown(after) == ids[25:]
     assert f"/purges/{purge.pk}/" in after
+
+
+def test_what_was_deleted_between_two_days_is_above_the_heading_of_the_later_one(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(60)
+    days = [time_of(message_id).date() for message_id in ids]
+    last_of_day = next(index for index in range(20, 60) if days[index + 1] != days[index])
+    write(channel, ids)
+    purge_now(mona, choose(channel.pk, message_ids=[ids[last_of_day]]))
+    html = sign_in(mona).get(f"/channels/{channel.pk}/?around={ids[last_of_day + 1]}").content.decode()
+    parts = (f'id="m{ids[last_of_day - 1]}"', "1 message deleted", f'data-day="{days[last_of_day + 1]}"')
+    assert sorted(html.index(part) for part in parts) == [html.index(part) for part in parts]
 
 
 def test_an_emptied_channel_shows_who_emptied_it(mona: User, sign_in: SignIn) -> None:
