@@ -21,6 +21,7 @@ window.addEventListener("pageshow", () => { chosen = false; });
 const current = document.querySelector(".case-link[aria-current]");
 const list = current?.closest("ul");
 if (list) {
-  const below = current.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
-  list.scrollTop += Math.max(below + 8, 0);
+  const [here, all] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
+  // In the middle: at the edges the list fades.
+  list.scrollTop += (here.top + here.bottom - all.top - all.bottom) / 2;
 }
