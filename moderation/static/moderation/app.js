@@ -117,8 +117,20 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden || list.matches(":hover, :focus-within")) event.preventDefault();
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "sidebar") event.target.dataset.loaded = "";
+  if (event.target.id !== "sidebar") return;
+  event.target.dataset.loaded = "";
+  showGuild(event.target.querySelector(".guild[aria-current]"));
 });
+
+// A long list of servers scrolls to the open one, clear of the edge where the list fades.
+const FADE_PX = 40;
+function showGuild(guild) {
+  const list = guild?.closest(".guilds");
+  if (!list) return;
+  const below = guild.getBoundingClientRect().bottom - list.getBoundingClientRect().bottom;
+  list.scrollTop += Math.max(below + FADE_PX, 0);
+}
+showGuild(document.querySelector("#sidebar .guild[aria-current]"));
 
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
