@@ -82,6 +82,12 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
     assert selection.first_id <= raid.raid_ids[0]
 
 
+def test_a_time_without_messages_has_nothing_to_select(mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/raids/{make_channel().pk}/").content.decode()
+    assert "No messages in this time range." in html
+    assert "data-submit" not in html
+
+
 def test_the_way_back_to_the_whole_time_is_offered_only_where_less_is_shown(
     raid: Raid, mona: User, sign_in: SignIn
 ) -> None:

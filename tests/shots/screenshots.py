@@ -206,7 +206,7 @@ def _raid_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
     yield Shot("user-raider", "mona", f"/users/{scene.raider}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")
-    yield Shot("timeline-raided", "mona", f"/channels/{scene.raided}/", whole=False)
+    yield Shot("timeline-raided", "mona", f"/channels/{scene.raided}/", whole=False, act=notify)
 
 
 def _approval_shots(scene: Scene) -> Iterator[Shot]:

@@ -26,9 +26,12 @@ function count() {
   label(warning, established);
 }
 
-raid.addEventListener("change", count);
-window.addEventListener("pageshow", count);
-count();
+// Without accounts there is nothing to select.
+if (raid.querySelector("[data-submit]")) {
+  raid.addEventListener("change", count);
+  window.addEventListener("pageshow", count);
+  count();
+}
 
 const slider = raid.querySelector("[data-moments]");
 // Arrow keys move it a bar at a time: the page is loaded once they rest.

@@ -86,6 +86,13 @@ function markBucketsInView() {
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
 }
 
+// The notice of a raid stays above the channel's name, which begins below it.
+const notices = document.querySelector(".page-notices:has(> .critical)");
+if (notices) {
+  const measure = () => document.documentElement.style.setProperty("--notices", `${notices.offsetHeight}px`);
+  new ResizeObserver(measure).observe(notices);
+}
+
 // Two pages of the same day each show its heading: remove the second one.
 function joinDays() {
   let shown = "";

@@ -92,6 +92,18 @@ def test_a_notice_that_comes_with_a_reload_is_in_view(long_raid: Raid, page: Pag
     assert notice["y"] >= top["y"] + top["height"]
 
 
+def test_a_timeline_that_opens_at_its_end_shows_the_notice(long_raid: Raid, site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/channels/{long_raid.channel.pk}/#end")
+    expect(page.locator(".msg").last).to_be_in_viewport()
+    notice, heading = page.locator(".page-notice.critical").first, page.get_by_role("heading", level=1)
+    expect(notice).to_be_in_viewport(ratio=1)
+    expect(heading).to_be_in_viewport(ratio=1)
+    above, below = notice.bounding_box(), heading.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+
+
 def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
     page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
     begin = page.locator("#start").input_value()
