@@ -81,6 +81,16 @@ def test_a_lead_lifts_it(previewed: PreviewedPurge, lena: User, sign_in: SignIn)
     assert AuditEntry.objects.filter(action="hold_lifted").latest("pk").details["reason"] == "<i>closed</i>"
 
 
+def test_the_page_of_a_user_does_not_link_to_itself_from_their_hold(mona: User, sign_in: SignIn) -> None:
+    user = ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="zoe")
+    page = sign_in(mona)
+    hold(page, user=user.pk)
+    assert "View user" in page.get("/holds/").content.decode()
+    html = page.get(f"/users/{user.pk}/").content.decode()
+    assert "case &lt;b&gt;71&lt;/b&gt;" in html
+    assert "View user" not in html
+
+
 def test_a_hold_is_not_lifted_without_a_reason(previewed: PreviewedPurge, lena: User, sign_in: SignIn) -> None:
     page = sign_in(lena)
     placed = hold(page, channel=previewed.channel.pk)
