@@ -128,7 +128,7 @@ def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         sign_in(page, site, account)
         yield page
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 def create_account(name: str) -> tuple[str, str]:
