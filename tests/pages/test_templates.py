@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 TEMPLATES = PROJECT_ROOT / "templates"
 MAX_CHARACTERS = 120
 
-COMPOSED_CLASSES = re.compile(r"(tone|level)\d|is-[a-z]+|(full|bucket)-repair")
+COMPOSED_CLASSES = re.compile(r"(tone|level)\d|is-[a-z-]+|(full|bucket)-repair")
 """Classes whose names are composed of a prefix and a value, so that no source contains them."""
 
 
