@@ -57,10 +57,13 @@ def task(name: str, page: Page, site: Site, *, limit: int) -> Iterator[Clicks]:
 
 
 def find(page: Page, text: str) -> Locator:
-    """Type into the search box; return its first suggestion."""
+    """Type into the search box; return the first suggestion for all of the text.
+
+    A part of a link ends with an ID, too, and has suggestions of its own until those for the whole link are there.
+    """
     page.keyboard.press("/")
     page.keyboard.type(text)
-    return page.locator(".suggestions a").first
+    return page.locator(f".suggestions [data-query='{text}'] a").first
 
 
 def write_spam() -> ChatUser:
