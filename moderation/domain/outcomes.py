@@ -20,7 +20,7 @@ class PurgeOutcome(StrEnum):
     LEFT = "left"
 
 
-class Fate(StrEnum):
+class DeletionStatus(StrEnum):
     """What charts and lists tell apart, in the order of a bar's parts from the top. The pages have a color for each.
 
     KEPT: there, and not to be deleted: because of a hold or a failure, or since the purge was cancelled or discarded.
@@ -59,11 +59,11 @@ def purge_outcome(message_id: int, *, state: str, gone: Container[int], failed: 
     return PurgeOutcome.ALREADY_GONE if message_id in gone else PurgeOutcome.DELETED
 
 
-def fate_of_step(state: str) -> Fate:
-    """Return the fate of the ids of a deleting step, but for those that failed or were restored."""
+def status_of_step(state: str) -> DeletionStatus:
+    """Return the status of the ids of a deleting step, but for those that failed or were restored."""
     if state == StepState.COUNTED:
-        return Fate.DELETED
-    return Fate.KEPT if state in _FINAL_OUTCOMES else Fate.TO_DELETE
+        return DeletionStatus.DELETED
+    return DeletionStatus.KEPT if state in _FINAL_OUTCOMES else DeletionStatus.TO_DELETE
 
 
 _FINAL_OUTCOMES = {

@@ -19,7 +19,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
-from moderation.domain.outcomes import Fate
+from moderation.domain.outcomes import DeletionStatus
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
@@ -141,7 +141,7 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
             if item.is_matched and may_select
             else _NO_CHECKBOX,
             side=page.labels.to_delete if item.is_matched else page.labels.to_keep,
-            css=Fate.TO_DELETE if item.is_matched else Fate.KEPT,
+            css=DeletionStatus.TO_DELETE if item.is_matched else DeletionStatus.KEPT,
         )
         for item in group.rows
     )

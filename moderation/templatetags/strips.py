@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
 from chatstore.models import Channel
-from moderation.domain.outcomes import Fate
+from moderation.domain.outcomes import DeletionStatus
 from moderation.presentation import formats
 from moderation.presentation.activity import ActivitySpan
 from moderation.presentation.html import fill, fill_each
@@ -49,11 +49,11 @@ def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
 def _parts_of_purge(bar: Bar) -> SafeString:
     parts = (
         (bar.highlighted, bar.kind, bar.y, bar.highlighted_height),
-        (bar.restored, Fate.RESTORED, bar.restored_y, bar.restored_height),
+        (bar.restored, DeletionStatus.RESTORED, bar.restored_y, bar.restored_height),
     )
     return fill_each(
         '<rect class="part is-{}" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n',
-        ((fate, bar.x, y, bar.width, height) for count, fate, y, height in parts if count),
+        ((status, bar.x, y, bar.width, height) for count, status, y, height in parts if count),
         "",
     )
 
@@ -100,7 +100,7 @@ def _parts(bar: TimeBar) -> SafeString:
     width = round(bar.width * 0.86, 3)
     return fill_each(
         '<rect class="part is-{}" x="{}%" y="{}" width="{}%" height="{}"/>\n',
-        ((fate, bar.x, y, width, height) for fate, y, height in bar.parts),
+        ((status, bar.x, y, width, height) for status, y, height in bar.parts),
     )
 
 
@@ -115,15 +115,15 @@ def time_rows(times: Times) -> SafeString:
     return fill_each(
         '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
         (
-            (name, bar.url, bar.time, formats.format_number(bar.count), _cells_of_fates(bar, times))
+            (name, bar.url, bar.time, formats.format_number(bar.count), _cells_by_status(bar, times))
             for name, bars in named
             for bar in bars
         ),
     )
 
 
-def _cells_of_fates(bar: TimeBar, times: Times) -> SafeString | str:
-    if len(times.fates) < 2:
+def _cells_by_status(bar: TimeBar, times: Times) -> SafeString | str:
+    if len(times.statuses) < 2:
         return ""
     return fill_each('<td class="num">{}</td>\n', ((formats.format_number(count),) for count in bar.counts))
 

@@ -17,7 +17,7 @@ from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
-from moderation.domain.outcomes import Fate, PurgeOutcome
+from moderation.domain.outcomes import DeletionStatus, PurgeOutcome
 from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
@@ -41,7 +41,7 @@ _OUTCOMES = {
 class EntryRow:
     """A message of the list. row: None if there is no copy of it. new_channel: set where another channel begins.
 
-    label: its outcome. css: the class of the row, which is that of a fate, or "failed".
+    label: its outcome. css: the class of the row, which is that of a status, or "failed".
     """
 
     entry: ManifestEntry
@@ -162,12 +162,12 @@ def _will_be_deleted(purge: Purge, entry: ManifestEntry) -> bool:
 
 def _css_of(purge: Purge, entry: ManifestEntry) -> str:
     if _will_be_deleted(purge, entry):
-        return Fate.TO_DELETE
+        return DeletionStatus.TO_DELETE
     if entry.outcome is PurgeOutcome.FAILED:
         return "failed"
     if entry.outcome is None or not entry.is_live:
-        return Fate.KEPT if entry.is_live else Fate.DELETED
-    return Fate.RESTORED if entry.is_undone else Fate.KEPT
+        return DeletionStatus.KEPT if entry.is_live else DeletionStatus.DELETED
+    return DeletionStatus.RESTORED if entry.is_undone else DeletionStatus.KEPT
 
 
 def _describe_outcome(purge: Purge, entry: ManifestEntry) -> str:

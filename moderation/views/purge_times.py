@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from moderation.domain.outcomes import Fate
+from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import BucketEntry, Summary
@@ -42,13 +42,13 @@ _LABELS = {
 HEIGHT = 40
 """Pixels of the tallest bar."""
 
-FATES = {
-    Fate.TO_DELETE: gettext_lazy("to delete"),
-    Fate.DELETED: gettext_lazy("deleted"),
-    Fate.RESTORED: gettext_lazy("restored"),
-    Fate.KEPT: gettext_lazy("not deleted"),
+STATUS_LABELS = {
+    DeletionStatus.TO_DELETE: gettext_lazy("to delete"),
+    DeletionStatus.DELETED: gettext_lazy("deleted"),
+    DeletionStatus.RESTORED: gettext_lazy("restored"),
+    DeletionStatus.KEPT: gettext_lazy("not deleted"),
 }
-"""Fates of messages in the legend, the titles of bars, and the table."""
+"""Statuses of messages in the legend, the titles of bars, and the table."""
 
 _MIN_HEIGHT = 2.0
 _TICKS = 5
@@ -70,7 +70,7 @@ class Level:
 class TimeBar:
     """A slot with messages, as a link to a closer view of it. x, width: percentages.
 
-    parts: (fate, y, height) of each from the top, in pixels. counts: of the fates of all bars.
+    parts: (status, y, height) of each from the top, in pixels. counts: of the statuses of all bars.
     """
 
     time: str
@@ -80,7 +80,7 @@ class TimeBar:
     url: str
     x: float
     width: float
-    parts: Sequence[tuple[Fate, float, float]]
+    parts: Sequence[tuple[DeletionStatus, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Times:
     """Everything that the template draws.
 
     title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
-    most: messages in the fullest slot. fates: those of any message shown, with their labels. more_rows: channels that
-    can be drawn too, at all_url.
+    most: messages in the fullest slot. statuses: those of any message shown, with their labels. more_rows: channels
+    that can be drawn too, at all_url.
     """
 
     rows: Sequence[ChannelTimes]
@@ -121,7 +121,7 @@ class Times:
     more_rows: int
     all_url: str
     is_exact: bool
-    fates: Sequence[tuple[Fate, str | Promise]]
+    statuses: Sequence[tuple[DeletionStatus, str | Promise]]
     height: int = HEIGHT
 
 
@@ -151,11 +151,11 @@ def describe_times(
     totals = [[slot.total() for slot in row.counts] for row in found.rows]
     most = max((max(numbers, default=0) for numbers in totals), default=0)
     into, names = closer(zoom, window), _name_slots(totals, found.edges)
-    fates = [fate for fate in Fate if any(slot[fate] for row in found.rows for slot in row.counts)]
+    statuses = [status for status in DeletionStatus if any(slot[status] for row in found.rows for slot in row.counts)]
     rows = [
         ChannelTimes(
             channel,
-            _draw(row, found.edges, names, fates=fates, most=most, url_of=partial(url_of, into)),
+            _draw(row, found.edges, names, statuses=statuses, most=most, url_of=partial(url_of, into)),
             sum(numbers),
         )
         for channel, row, numbers in zip(shown, found.rows, totals, strict=True)
@@ -178,7 +178,7 @@ def describe_times(
         more_rows=len(channels) - len(shown),
         all_url=_url(zoom, at, draws_all=True),
         is_exact=found.is_exact,
-        fates=[(fate, FATES[fate]) for fate in fates],
+        statuses=[(status, STATUS_LABELS[status]) for status in statuses],
     )
 
 
@@ -207,7 +207,7 @@ def _draw(
     edges: Sequence[dt.datetime],
     names: Mapping[int, str],
     *,
-    fates: Sequence[Fate],
+    statuses: Sequence[DeletionStatus],
     most: int,
     url_of: Callable[[dt.datetime], str],
 ) -> list[TimeBar]:
@@ -215,8 +215,8 @@ def _draw(
     bars = []
     # Many slots have as many messages as others.
     count_in_words = cache(count_messages)
-    for slot, of_fates in enumerate(row.counts):
-        count = of_fates.total()
+    for slot, by_status in enumerate(row.counts):
+        count = by_status.total()
         if not count:
             continue
         start, end = edges[slot], edges[slot + 1]
@@ -224,37 +224,37 @@ def _draw(
             TimeBar(
                 time=names[slot],
                 count=count,
-                counts=[of_fates[fate] for fate in fates],
-                title=f"{names[slot]}: {_describe(of_fates, count_in_words(count), fates)}",
+                counts=[by_status[status] for status in statuses],
+                title=f"{names[slot]}: {_describe(by_status, count_in_words(count), statuses)}",
                 url=url_of(start),
                 x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
                 width=round((end - start).total_seconds() / length * _WIDTH, 3),
-                parts=_stack(of_fates, most=most),
+                parts=_stack(by_status, most=most),
             )
         )
     return bars
 
 
-def _stack(counts: Counter[Fate], *, most: int) -> list[tuple[Fate, float, float]]:
-    """Return (fate, y, height) of a bar's parts, from the top. Even one message of a thousand is visible."""
-    parts: list[tuple[Fate, float, float]] = []
+def _stack(counts: Counter[DeletionStatus], *, most: int) -> list[tuple[DeletionStatus, float, float]]:
+    """Return (status, y, height) of a bar's parts, from the top. Even one message of a thousand is visible."""
+    parts: list[tuple[DeletionStatus, float, float]] = []
     below = float(HEIGHT)
-    for fate in reversed(Fate):
-        if counts[fate]:
-            height = round(max(HEIGHT * counts[fate] / most, _MIN_HEIGHT), 1)
+    for status in reversed(DeletionStatus):
+        if counts[status]:
+            height = round(max(HEIGHT * counts[status] / most, _MIN_HEIGHT), 1)
             below = max(below - height, 0.0)
-            parts.insert(0, (fate, round(below, 1), height))
+            parts.insert(0, (status, round(below, 1), height))
     return parts
 
 
-def _describe(counts: Counter[Fate], messages: str, fates: Sequence[Fate]) -> str:
-    """Return "5 messages (3 deleted, 2 restored)"; without the fates if all bars have the same one."""
-    if len(fates) == 1:
+def _describe(counts: Counter[DeletionStatus], messages: str, statuses: Sequence[DeletionStatus]) -> str:
+    """Return "5 messages (3 deleted, 2 restored)"; without the statuses if all bars have the same one."""
+    if len(statuses) == 1:
         return messages
     parts = [
-        gettext("%(count)s %(fate)s") % {"count": format_number(counts[fate]), "fate": FATES[fate]}
-        for fate in fates
-        if counts[fate]
+        gettext("%(count)s %(status)s") % {"count": format_number(counts[status]), "status": STATUS_LABELS[status]}
+        for status in statuses
+        if counts[status]
     ]
     return gettext("%(messages)s (%(parts)s)") % {"messages": messages, "parts": ", ".join(parts)}
 

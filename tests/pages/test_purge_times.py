@@ -154,7 +154,7 @@ def test_what_is_restored_is_told_from_what_is_still_deleted(mona: User, sign_in
     assert bars_of(html) == [[3, 3]]
 
 
-def test_fates_of_messages_that_are_not_counted_one_by_one_are_told_apart(
+def test_statuses_of_messages_that_are_not_counted_one_by_one_are_told_apart(
     mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = make_channel()

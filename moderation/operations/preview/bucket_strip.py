@@ -13,7 +13,7 @@ from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.operations.gateway.timeline import BucketCount, count_buckets, count_buckets_in
-from moderation.domain.outcomes import Fate, fate_of_step
+from moderation.domain.outcomes import DeletionStatus, status_of_step
 from moderation.domain.states import DELETING, PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import BucketEntry, Summary, entries_in
@@ -150,12 +150,12 @@ class PurgeMap:
         for channel_id, bucket, state, count, failed in steps.values_list(
             "channel_id", "bucket", "state", "count", "failed"
         ):
-            counts, fate = self._counts[channel_id], fate_of_step(state)
-            if fate is Fate.KEPT:
+            counts, status = self._counts[channel_id], status_of_step(state)
+            if status is DeletionStatus.KEPT:
                 counts.keep(bucket, count)
             else:
                 counts.keep(bucket, failed)
-                counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and fate is Fate.DELETED
+                counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and status is DeletionStatus.DELETED
 
     def _read_restored(self, purge: Purge) -> None:
         """Read the numbers of restored messages, which are summed over all channels."""

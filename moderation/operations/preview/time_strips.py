@@ -16,7 +16,7 @@ from django.db.models.functions import Substr
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.snowflakes import first_id_at, unix_ms
-from moderation.domain.outcomes import Fate, fate_of_step
+from moderation.domain.outcomes import DeletionStatus, status_of_step
 from moderation.domain.packing import count_packed, unpack_ids
 from moderation.domain.states import DELETING, PurgeState
 from moderation.domain.zoom import Window, count_in_slots, spread_evenly
@@ -35,10 +35,10 @@ MAX_BUCKETS = 300
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
-    """Messages of a channel in each slot of the window, by fate."""
+    """Messages of a channel in each slot of the window, by status."""
 
     channel_id: int
-    counts: Sequence[Counter[Fate]]
+    counts: Sequence[Counter[DeletionStatus]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def count_over_time(
     """
     times = window.edges
     edges = [first_id_at(unix_ms(time)) for time in times]
-    counts = {channel_id: [Counter[Fate]() for _ in edges[1:]] for channel_id in channel_ids}
+    counts = {channel_id: [Counter[DeletionStatus]() for _ in edges[1:]] for channel_id in channel_ids}
     spans: dict[BucketKey, tuple[int, int, int]] = {}
     if entries is None:
         entries = entries_in(purge, channel_ids, buckets=(bucket_of(edges[0]), bucket_of(edges[-1])))
@@ -74,23 +74,23 @@ def count_over_time(
         here, from_slot, to_slot = counts[key[0]], *_slots_of(first, last, edges)
         some = edges[from_slot : to_slot + 2]
         if key in ids:
-            parts = {fate: count_in_slots(sorted(known), some) for fate, known in ids[key].items()}
+            parts = {status: count_in_slots(sorted(known), some) for status, known in ids[key].items()}
         elif from_slot == to_slot:
-            parts = {fate: [count] for fate, count in sums[key].items()}
+            parts = {status: [count] for status, count in sums[key].items()}
         else:
-            parts = {fate: spread_evenly(count, first, last, some) for fate, count in sums[key].items()}
+            parts = {status: spread_evenly(count, first, last, some) for status, count in sums[key].items()}
             is_exact = False
-        for fate, numbers in parts.items():
+        for status, numbers in parts.items():
             for slot, number in enumerate(numbers, from_slot):
-                here[slot][fate] += number
+                here[slot][status] += number
     return TimeRows([TimeRow(channel_id, counts[channel_id]) for channel_id in channel_ids], times, is_exact)
 
 
-def _fate_of_preview(purge: Purge) -> Fate | None:
-    """Return the fate of all messages of a purge that was not confirmed; None of one that was."""
+def _status_of_preview(purge: Purge) -> DeletionStatus | None:
+    """Return the status of all messages of a purge that was not confirmed; None of one that was."""
     if purge.confirmed_at is not None:
         return None
-    return Fate.KEPT if purge.state == PurgeState.EXPIRED else Fate.TO_DELETE
+    return DeletionStatus.KEPT if purge.state == PurgeState.EXPIRED else DeletionStatus.TO_DELETE
 
 
 def _choose(spans: dict[BucketKey, tuple[int, int, int]], edges: Sequence[int]) -> list[BucketKey]:
@@ -121,37 +121,37 @@ def _slots_of(first: int, last: int, edges: Sequence[int]) -> tuple[int, int]:
     return from_slot, to_slot
 
 
-def _read_ids(purge: Purge, keys: Sequence[BucketKey]) -> dict[BucketKey, dict[Fate, list[int]]]:
-    """Return the ids of some buckets by fate. A bucket may have several steps."""
-    found: defaultdict[BucketKey, dict[Fate, list[int]]] = defaultdict(lambda: defaultdict(list))
+def _read_ids(purge: Purge, keys: Sequence[BucketKey]) -> dict[BucketKey, dict[DeletionStatus, list[int]]]:
+    """Return the ids of some buckets by status. A bucket may have several steps."""
+    found: defaultdict[BucketKey, dict[DeletionStatus, list[int]]] = defaultdict(lambda: defaultdict(list))
     if not keys:
         return found
-    of_preview = _fate_of_preview(purge)
+    of_preview = _status_of_preview(purge)
     steps = purge.steps.in_buckets(keys).filter(kind__in=DELETING).order_by()
     columns = steps.values_list("channel_id", "bucket", "ids", "state", "failed_ids", "undone_ids")
     for channel_id, bucket, packed, state, failed, undone in columns:
         parts, others = found[channel_id, bucket], unpack_ids(packed)
-        for fate, some in ((Fate.RESTORED, undone), (Fate.KEPT, failed)):
+        for status, some in ((DeletionStatus.RESTORED, undone), (DeletionStatus.KEPT, failed)):
             if some is not None:
                 apart = set(unpack_ids(some))
-                parts[fate] += (message_id for message_id in others if message_id in apart)
+                parts[status] += (message_id for message_id in others if message_id in apart)
                 others = [message_id for message_id in others if message_id not in apart]
-        parts[of_preview or fate_of_step(state)] += others
+        parts[of_preview or status_of_step(state)] += others
     return found
 
 
-def _read_sums(purge: Purge, counts: dict[BucketKey, int]) -> dict[BucketKey, Counter[Fate]]:
-    """Return the numbers of messages of some buckets by fate, without unpacking their ids."""
-    if of_preview := _fate_of_preview(purge):
+def _read_sums(purge: Purge, counts: dict[BucketKey, int]) -> dict[BucketKey, Counter[DeletionStatus]]:
+    """Return the numbers of messages of some buckets by status, without unpacking their ids."""
+    if of_preview := _status_of_preview(purge):
         return {key: Counter({of_preview: count}) for key, count in counts.items()}
-    found: dict[BucketKey, Counter[Fate]] = {key: Counter() for key in counts}
+    found: dict[BucketKey, Counter[DeletionStatus]] = {key: Counter() for key in counts}
     if counts:
         steps = purge.steps.in_buckets(counts).filter(kind__in=DELETING).order_by()
         # The first bytes of packed ids are their number.
         columns = steps.values_list("channel_id", "bucket", "state", "count", "failed", Substr("undone_ids", 1, 8))
         for channel_id, bucket, state, count, failed, undone in columns:
             parts, restored = found[channel_id, bucket], count_packed(undone)
-            parts[Fate.RESTORED] += restored
-            parts[Fate.KEPT] += failed
-            parts[fate_of_step(state)] += count - restored - failed
+            parts[DeletionStatus.RESTORED] += restored
+            parts[DeletionStatus.KEPT] += failed
+            parts[status_of_step(state)] += count - restored - failed
     return found
