@@ -27,8 +27,7 @@ def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def queued(mona: User) -> Purge:
-    Purge.objects.update(wakeup_expires_at=None)
+def queued(mona: User, only_own_purges_wait: None) -> Purge:
     channel = make_channel()
     write(channel, old_ids(120))
     return confirm(mona, preview(mona, everything(channel)))

@@ -70,6 +70,7 @@ def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: U
     assert reported(raid) is None
 
 
+@pytest.mark.usefixtures("only_own_purges_wait")
 def test_the_notice_of_a_raid_ends_with_its_purge_and_does_not_count_what_a_part_of_it_deleted(mona: User) -> None:
     raid, other = write_noticed_raid(), write_noticed_raid()
     assert reported(raid) is not None

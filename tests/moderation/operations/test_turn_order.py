@@ -52,10 +52,8 @@ SELECTION = Selection(where=Author((404,))).as_json()
 
 
 @pytest.fixture(autouse=True)
-def _only_own_purges_wait() -> Iterator[None]:
-    Purge.objects.update(wakeup_expires_at=None)
+def _purges_without_steps_are_deleted(only_own_purges_wait: None) -> Iterator[None]:
     yield
-    Purge.objects.update(wakeup_expires_at=None)
     Purge.objects.filter(selection=SELECTION).delete()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,11 +35,9 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def two(mona: User) -> Iterator[tuple[Scattered, Scattered]]:
+def two(mona: User, only_own_purges_wait: None) -> tuple[Scattered, Scattered]:
     """Two confirmed purges; the wake-ups of all others were received."""
-    Purge.objects.update(wakeup_expires_at=None)
-    yield make_scattered(mona), make_scattered(mona)
-    Purge.objects.update(wakeup_expires_at=None)
+    return make_scattered(mona), make_scattered(mona)
 
 
 @pytest.mark.usefixtures("small_groups")
