@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -78,7 +79,7 @@ class Command(InertCommand):
         try:
             while not finished.wait(POLL_SECONDS):
                 progress = JobRun.objects.get(pk=run_id).progress
-                line = f"{progress['done']} of {progress['total']}: {progress['what']}" if progress else ""
+                line = _format_progress(progress) if progress else ""
                 if line != last_line:
                     self.stderr.write(line)
                     last_line = line
@@ -99,6 +100,10 @@ def _describe(run: JobRun) -> dict[str, Any]:
         "result": run.result,
         "error": run.error,
     }
+
+
+def _format_progress(progress: Mapping[str, Any]) -> str:
+    return f"{progress['done']} of {progress['total']}: {from_json(progress['what'])}"
 
 
 def _format_run(run: JobRun) -> str:

@@ -1,6 +1,7 @@
 """`manage.py repair` runs in the foreground, is recorded as a run, and reports success by its exit code."""
 
 import json
+import re
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -9,6 +10,7 @@ from pytest_django import Settings
 from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import JobRun
+from moderation.management.commands import repair
 from moderation.models import AuditEntry
 from tests.chatstore.channels import fresh_id, now_ms, write_messages
 
@@ -35,6 +37,18 @@ def test_a_failed_repair_exits_with_1_and_the_reason(capsys: pytest.CaptureFixtu
         call_command("repair", channel=fresh_id(), bucket=BUCKET)
     assert ended.value.code == 1
     assert "Endpoint not alive" in capsys.readouterr().out
+
+
+def test_what_it_does_is_printed_in_words(
+    capsys: pytest.CaptureFixture[str], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repair, "POLL_SECONDS", 0.02)
+    settings.NODETOOL = "sh -c 'sleep 2; exit 2'"
+    with pytest.raises(SystemExit):
+        call_command("repair", channel=fresh_id(), bucket=BUCKET)
+    lines = [line for line in capsys.readouterr().err.splitlines() if " of " in line]
+    assert lines
+    assert [line for line in lines if not re.fullmatch(r"\d of \d: [\w .,:%]+", line)] == []
 
 
 def test_a_channel_without_a_bucket_is_refused() -> None:
