@@ -20,7 +20,7 @@ from chatstore.operations.health.probes import probe_channel
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.summaries import count_uncovered
 from chatstore.store import figures, ledger
-from tests.moderation.channels import by_victor, now_ms, purge_now, write
+from tests.moderation.channels import WILMA, by_victor, now_ms, purge_now, recent_ids, write
 
 BUCKETS = 74
 WORST = (38_412, 12_850, 4_207, 1_316)
@@ -38,7 +38,7 @@ class UnhealthyChannel:
 
 
 def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> UnhealthyChannel:
-    """Create the channel in two seconds: except for one bucket it has only a ledger and figures, no messages.
+    """Create the channel in two seconds: except for two buckets it has only a ledger and figures, no messages.
 
     beside: channels with messages, which get tombstones too, so that the worst partitions are of several channels.
     """
@@ -56,12 +56,10 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
     _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
-    _note(
-        channel.pk, newest, hours=3,
-        newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=2, newest_page_statements=1,
-    )  # fmt: skip
+    # A probe reads them, as does the page of the channel.
+    write(channel, recent_ids(120), author=WILMA)
     days = format_date_range(*bucket_days(unhealthy.dead))
-    text = f"#general, {days}: A full read scans 61,204 tombstones."
+    text = f"{channel.full_name}, {days}: A full read scans 61,204 tombstones."
     open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, text))
     ids = [bucket_ids(unhealthy.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == unhealthy.purged
@@ -69,6 +67,7 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
     purge_now(mona, by_victor(channel))
     _add_days(channel.pk)
     _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
+    probe_channel(channel.pk, now=postgres_now())
     for channel_id, tombstones in zip(beside, WORST, strict=False):
         _note(channel_id, newest - 5, tombstones=tombstones, hours=7)
     _measure_all({channel.pk, *beside})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_of
+from chatstore.domain.buckets import bucket_days, bucket_of
 from chatstore.domain.runs import RunState, Severity
-from chatstore.models import Finding, JobRun, JobSchedule
+from chatstore.domain.texts import format_date_range
+from chatstore.models import Channel, Finding, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
@@ -18,6 +19,7 @@ NIGHTS = 34
 BROKEN = "bookkeeping"
 """The job with an invalid schedule."""
 DOWN = "Node 127.0.0.2 is down, and a repair needs every replica."
+UNAVAILABLE = "A Cassandra replica did not answer in time."
 
 _FAKE_HEARTBEATS = (
     "from chatstore.store.redis import redis_client as r; s = r().time()[0] + 7200; "
@@ -36,13 +38,14 @@ class MaintenanceScene:
     done: int
 
 
+def clear_runs() -> None:
+    """Delete the runs that tests left, and those of earlier scenes: the histories of jobs are of one month."""
+    JobRun.objects.all().delete()
+
+
 def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> MaintenanceScene:
     """Create a month of runs and the open findings."""
     now = postgres_now()
-    # Runs that tests left queued, or failed on purpose.
-    JobRun.objects.filter(
-        state__in=(RunState.QUEUED, RunState.RUNNING, RunState.FAILED), due_at__lt=now - dt.timedelta(minutes=5)
-    ).update(state=RunState.STOPPED, lease_until=None, ended_at=now - dt.timedelta(days=40))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for job, at, result in (
         ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
@@ -53,7 +56,7 @@ def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> M
             due_at = midnight - dt.timedelta(days=nights) + at
             state = _state_of(job, nights)
             _make_run(job, due_at, state, result if state == RunState.DONE else {}, _describe_error(state))
-    failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, DOWN)
+    failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, UNAVAILABLE)
     bucket = bucket_of(message_id)
     done = _make_run("probe", now - dt.timedelta(minutes=10), RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
     JobRun.objects.filter(pk=done.pk).update(subject=f"{channel_id}:{bucket}", requested_by=otto)
@@ -96,12 +99,13 @@ def fill_lists(site: Site) -> None:
 
 def _open_findings(channel_id: int, bucket: int) -> None:
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
-    steps = "A full read scans 61,204 tombstones (top partitions, 20 November, 03:12 UTC)"
-    open_finding("failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {DOWN}", {"run": 0}))
+    place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_date_range(*bucket_days(bucket))}"
+    steps = f"{place}: A full read scans 61,204 tombstones (top partitions, 03:12 UTC)."
     open_finding(
-        "heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, f"#harbour, 11–20 November 2026: {steps}.")
+        "failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {UNAVAILABLE}", {"run": 0})
     )
-    lost = "#harbour, 11–20 November 2026: 2 messages that should have been kept are missing after a purge."
+    open_finding("heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, steps))
+    lost = f"2 messages that should have been kept are missing after a purge in {place}."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."
     broken = f"Reconcile ledger no longer runs on schedule: {why}"

@@ -44,7 +44,7 @@ def show_activity(site: Site, channel_ids: Sequence[int], *, raided: int) -> Non
             for ago in range(activity.SLOTS):
                 _count(client, slot - ago, channel_id, int(dice.random() * 2 * rate))
         client.zadd(activity.KEY, {str(raided): now})
-        for ago, posts in enumerate((214, 193, 3, 5, 2, 4)):
+        for ago, posts in enumerate((331, 192, 3, 5, 2, 4)):
             _count(client, slot - ago, raided, posts)
 
 

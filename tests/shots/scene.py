@@ -71,8 +71,8 @@ CHANNELS = ("general", "ferry-talk", "night-shift", "rota")
 REASON = "Spam wave, reported by three members"
 """Reason of most purges."""
 
-HOLD_SECONDS = 1800
-"""Long enough for all screenshots of a purge that waits for a channel locked by an import."""
+HOLD_SECONDS = 5400
+"""Long enough for all screenshots: of a purge that waits for a channel locked by an import, of claimed reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,8 @@ def _protect(account: tuple[str, str]) -> int:
 def _save_members(sample: SampleExport, raid: Raid) -> None:
     """Give roles to the people of the channels, and let the raiders have joined minutes ago."""
     now = dt.datetime.now(dt.UTC)
-    old = now - dt.timedelta(days=400)
+    # Between the creation of their accounts and their first messages.
+    old = now - dt.timedelta(days=440)
     people = enumerate(sample.people.values())
     save_members(sample.guild_id, [Member(user_id, old, ROLES[n % 4 :][:2]) for n, user_id in people])
     if raid.channel.guild_id is not None:
@@ -233,13 +234,16 @@ def _report_some(mona: User, lena: User, sample: SampleExport) -> list[int]:
     newest = open_timeline(sample.channel_id, limit=14).messages
     cases = []
     for number, message in enumerate(newest):
-        for reporter, text in list(zip(sample.people.values(), REPORT_TEXTS, strict=False))[: 1 + number % 4]:
+        reporters = [user_id for user_id in sample.people.values() if user_id != message.author_id]
+        for reporter, text in list(zip(reporters, REPORT_TEXTS, strict=False))[: 1 + number % 4]:
             report_message(sample.channel_id, message.message_id, actor=reporter, category="spam", text=text)
         case = ReportCase.objects.open().get(channel_id=sample.channel_id, message_id=message.message_id)
         cases.append(case.pk)
         add_note(message.author_id, text=f"Warned in a direct message, case {number}", link="", actor=lena)
     claim_case(cases[6], actor=lena)
     claim_case(cases[7], actor=mona)
+    until = postgres_now() + dt.timedelta(seconds=HOLD_SECONDS)
+    ReportCase.objects.filter(pk__in=cases[6:8]).update(claimed_until=until)
     for number, resolution in enumerate((Resolution.KEPT, Resolution.REMOVED, Resolution.NOTHING)):
         actor = (mona, lena)[number % 2]
         case = resolve_case(cases[number], actor=actor, resolution=resolution, reason=RESOLUTION_REASONS[resolution])

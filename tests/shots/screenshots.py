@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
@@ -30,7 +31,7 @@ from tests.shots.acts import (
     submit,
 )
 from tests.shots.health import UnhealthyChannel
-from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.maintenance import BROKEN, clear_runs, fake_heartbeats, fill_lists, finish_maintenance_scene
 from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import begin_now, finish_running_purge
 from tests.shots.scene import Scene, arrange_scene
@@ -43,7 +44,9 @@ CHECKED_WIDTH = 390
 WIDE = 1200
 """From this width on, the list of channels is beside the page instead of in a drawer."""
 
-SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
+Scheme = Literal["light", "dark"]
+
+SCHEMES: dict[Scheme, tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 """Color schemes, with the rules of axe-core that are checked in each; all if there are none."""
 
 HEIGHT = 900
@@ -265,7 +268,8 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
     yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
     yield Shot("purge-erase-request", "ada", f"/purges/{scene.partly.pk}/")
-    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/")
+    ask = click("details.danger > summary")
+    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/", act=ask)
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
     yield Shot("home-admin", "ada", "/")
     yield Shot("home-auditor", "aron", "/")
@@ -359,16 +363,23 @@ def _take(page: Page, site: Site, shot: Shot, label: str) -> list[str]:
     page.wait_for_timeout(SETTLE_MS)
     if response is None or response.status != shot.status:
         faults.append(f"status {response.status if response else None}, not {shot.status}")
-    for scheme, rules in SCHEMES.items():
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        if shot.path.startswith("/admin/"):
-            # Unfold reads the color scheme when a page loads.
-            page.reload()
-            page.wait_for_timeout(SETTLE_MS)
-        faults += [f"{scheme}: {fault}" for fault in (*page.evaluate(CHECKS), *violations_of(page, only=rules))]
-        if label:
+    if label:
+        # Before the checks, which scroll.
+        for scheme in SCHEMES:
+            _show_in(scheme, page, shot)
             page.screenshot(path=FOLDER / f"{label}-{scheme}.png", full_page=shot.whole)
+    for scheme, rules in SCHEMES.items():
+        _show_in(scheme, page, shot)
+        faults += [f"{scheme}: {fault}" for fault in (*page.evaluate(CHECKS), *violations_of(page, only=rules))]
     return faults
+
+
+def _show_in(scheme: Scheme, page: Page, shot: Shot) -> None:
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    if shot.path.startswith("/admin/"):
+        # Unfold reads the color scheme when a page loads.
+        page.reload()
+        page.wait_for_timeout(SETTLE_MS)
 
 
 def keep_readme_pictures() -> None:
@@ -386,12 +397,16 @@ def main(arguments: Sequence[str]) -> int:
     widths = widths or ([CHECKED_WIDTH] if only_check else [*WIDTHS])
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        clear_runs()
+        if not only_check:
+            # Its figures are in the pictures of health.
+            call_command("repair")
         scene = arrange_scene(Path(folder))
         # Playwright's event loop and Django's connections cannot share a thread.
         connections["default"].close()
         with (
             serve(Path(folder)) as site,
-            serve_only_pages(Path(folder), CASSANDRA_PORT="1") as no_cassandra,
+            serve_only_pages(Path(folder), CASSANDRA_PORT="1", REDIS_URL=site.environ["REDIS_URL"]) as no_cassandra,
             serve_only_pages(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
             serve_only_pages(Path(folder), SECOND_FACTOR_ROLES="moderator") as strict,
             browse() as browser,
