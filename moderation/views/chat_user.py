@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
@@ -19,9 +20,10 @@ from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.holds import holds_of_author
-from moderation.operations.lookup.chat_users import Profile, profile_of
+from moderation.operations.lookup.chat_users import ChannelActivity, Profile, profile_of
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
+from moderation.presentation.activity import ActivitySpan
 from moderation.views.rows import Writer
 
 NEW_ACCOUNT = dt.timedelta(days=7)
@@ -66,10 +68,7 @@ def show_user(request: HttpRequest, user_id: int, *, error_message: str = "") ->
     context = _describe(request, user_id, here=None)
     context |= {"error_message": error_message, "typed": request.POST}
     profile: Profile = context["profile"]
-    strips = profile.strips.strips if profile.strips else {}
-    context["rows"] = [
-        (channel_activity, strips.get(channel_activity.channel.pk, ())) for channel_activity in profile.activity
-    ]
+    context["rows"] = _activity_rows(profile, context["recent"])
     return render(request, "moderation/user/user.html", context, status=400 if error_message else 200)
 
 
@@ -104,6 +103,20 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "reaches": _reaches(here),
         "spans": _SPANS,
     }
+
+
+def _activity_rows(profile: Profile, recent: RecentPosts) -> list[tuple[ChannelActivity, Sequence[ActivitySpan]]]:
+    """Return the channels with the periods to draw: none if all messages were counted and none is left there.
+
+    A period stays in the index until the bookkeeping of the night finds that a purge has emptied it.
+    """
+    strips = profile.strips.strips if profile.strips else {}
+    may_have = {entry.channel.pk for entry in profile.activity}
+    if recent.is_whole:
+        may_have &= recent.all_by_channel.keys()
+    return [
+        (entry, strips.get(entry.channel.pk, ()) if entry.channel.pk in may_have else ()) for entry in profile.activity
+    ]
 
 
 def _servers_of(profile: Profile, recent: RecentPosts) -> list[ServerLine]:

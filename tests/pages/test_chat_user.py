@@ -41,10 +41,9 @@ def squeeze(html: str) -> str:
 
 def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None:
     person, channel, other = make_chat_user(is_bot=True), make_channel(), make_channel()
-    today = bucket_at(now_ms())
-    for bucket in (today - 9, today - 8, today - 2):
-        authors.ensure_author_bucket(person.pk, channel.pk, bucket)
-    authors.ensure_author_bucket(person.pk, other.pk, today - 5)
+    for ago in (9, 8, 2):
+        write(channel, old_ids(1, buckets_ago=ago), author=person.pk)
+    write(other, old_ids(1, buckets_ago=5), author=person.pk)
     html = page_of(sign_in(mona), person.pk)
     assert "Zoë" in html
     assert "@zoe" in html
@@ -75,7 +74,7 @@ def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: 
 def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:
     person = make_chat_user()
     for _ in range(15):
-        authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(now_ms()) - 3)
+        write(make_channel(), old_ids(1), author=person.pk)
     html = page_of(sign_in(mona), person.pk)
     assert html.count('class="strip activity-strip"') == 12
     assert "and 3 more channels" in html
@@ -124,6 +123,18 @@ def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn)
     assert 'class="bar"' not in there
     assert here.count('class="bar"') == 1
     assert "3 messages included in purges" in here
+
+
+def test_a_channel_in_which_only_others_have_messages_left_is_not_drawn_as_active(mona: User, sign_in: SignIn) -> None:
+    person, channel, ids = make_chat_user(), make_channel(), old_ids(20)
+    write(channel, ids[:10], author=person.pk)
+    write(channel, ids[10:])
+    purge_now(mona, choose(channel.pk, author_ids=[person.pk]))
+    client = sign_in(mona)
+    assert "no messages left" in client.get(f"/users/{person.pk}/panel/").content.decode()
+    activity = page_of(client, person.pk).split('id="activity"')[1]
+    assert "no messages left" in activity
+    assert 'class="bar"' not in activity
 
 
 def test_a_history_cut_by_the_deadline_shows_how_far_it_was_read(mona: User, sign_in: SignIn) -> None:
