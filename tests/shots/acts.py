@@ -25,6 +25,11 @@ def click(selector: str) -> Act:
     return lambda page: page.locator(selector).last.click()
 
 
+def unfold(selector: str) -> Act:
+    """Unfold the first element that matches, without scrolling to it."""
+    return lambda page: page.locator(selector).first.evaluate("details => { details.open = true; }")
+
+
 def submit(form: str, **values: str) -> Act:
     """Fill the fields of the first form that matches, by their names, and send it. The form may be folded."""
 

@@ -29,6 +29,7 @@ from tests.shots.acts import (
     sign_in_with,
     sign_in_with_code,
     submit,
+    unfold,
 )
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, clear_runs, fake_heartbeats, fill_lists, finish_maintenance_scene
@@ -268,8 +269,7 @@ def _erasing_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purge-held", "mona", f"/purges/{scene.limited_by_hold.pk}/")
     yield Shot("user-held", "lena", f"/users/{scene.held_user}/")
     yield Shot("purge-erase-request", "ada", f"/purges/{scene.partly.pk}/")
-    ask = click("details.danger > summary")
-    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/", act=ask)
+    yield Shot("purge-erase-ask", "ada", f"/purges/{scene.done.pk}/", act=unfold("details.danger"))
     yield Shot("purge-erasing", "mona", f"/purges/{scene.erased.pk}/")
     yield Shot("home-admin", "ada", "/")
     yield Shot("home-auditor", "aron", "/")
