@@ -16,7 +16,7 @@ from django.test import Client
 from chatstore.models import Channel, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.health import cluster_health
+from chatstore.operations.health import cluster_health, summaries
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
 from chatstore.operations.health.history import note_day
 from chatstore.operations.health.summaries import refresh_due_summaries
@@ -37,6 +37,8 @@ def channel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Channel]:
     """Yield a channel with two buckets that the monitor checks; lists are long enough for it."""
     monkeypatch.setattr(cluster_health, "MAX_WORST_PARTITIONS", 1_000)
     monkeypatch.setattr(board, "PARTITIONS_SHOWN", 1_000)
+    # The channels of other tests may be due before it.
+    monkeypatch.setattr(summaries, "REFRESH_SECONDS", 10**9)
     made = make_channel(name=f"quay {secrets.token_hex(6)}")
     for bucket in (BUCKET, OTHER):
         ledger.ensure_row(made.pk, bucket)
