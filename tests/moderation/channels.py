@@ -16,7 +16,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake
-from chatstore.models import BucketStamp, Channel, Guild
+from chatstore.models import BucketStamp, Channel, ChatUser, Guild
 from chatstore.models.users import User
 from chatstore.store import authors, ledger, messages
 from moderation.domain.filters import All, Author, Before, Filter, Since
@@ -43,6 +43,12 @@ def make_channel(*, guild: Guild | str | None = None, name: str = "room", catego
     if isinstance(guild, str):
         guild = Guild.objects.create(id=channel_id - 1, name=guild)
     return Channel.objects.create(id=channel_id, guild=guild, name=name, category=category)
+
+
+def name_authors() -> None:
+    """Name the chat authors, always alike: tests share them."""
+    for author, name, shown in ((VICTOR, "victor71", "Victor 71"), (WILMA, "wilma72", "Wilma 72")):
+        ChatUser.objects.update_or_create(pk=author, defaults={"name": name, "display_name": shown})
 
 
 def old_ids(count: int, *, buckets_ago: int = 3) -> list[int]:

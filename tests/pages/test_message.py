@@ -15,7 +15,7 @@ from django.test import Client
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, ms_of
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages as message_store
@@ -30,6 +30,7 @@ from tests.moderation.channels import (
     choose,
     confirm,
     everything,
+    name_authors,
     now_ms,
     preview,
     purge_now,
@@ -46,7 +47,7 @@ SignIn = Callable[[User], Client]
 @pytest.fixture
 def channel() -> Channel:
     """Create a channel two months ago."""
-    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    name_authors()
     made_ms = now_ms() - 60 * DAY_MS - secrets.randbelow(DAY_MS)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
@@ -23,6 +23,7 @@ from tests.moderation.channels import (
     confirm,
     ids_of,
     make_channel,
+    name_authors,
     old_ids,
     preview,
     purge_now,
@@ -39,7 +40,7 @@ SignIn = Callable[[User], Client]
 @pytest.fixture
 def channels() -> tuple[Channel, Channel]:
     """Create two channels with ten messages each of Victor and Wilma."""
-    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    name_authors()
     channels, ids = (make_channel(), make_channel()), old_ids(40)
     for n, channel in enumerate(channels):
         mine = ids[20 * n : 20 * n + 20]
@@ -190,11 +191,11 @@ def test_an_author_is_offered_no_more_than_was_deleted(mona: User, sign_in: Sign
     channel, ids = make_channel(), old_ids(5)
     write(channel, ids[:2])
     write(channel, ids[2:], author=WILMA)
-    ChatUser.objects.update_or_create(pk=WILMA, defaults={"name": "wilma"})
+    name_authors()
     confirmed = confirm(mona, preview(mona, everything_in((channel,))))
     place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
     page = read_html(sign_in(mona), f"/purges/{run_to_end(confirmed).pk}/")
-    assert "Restore wilma (up to 2)" in page
+    assert "Restore Wilma 72 (up to 2)" in page
 
 
 def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

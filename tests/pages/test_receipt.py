@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from django.test import Client
 
-from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
@@ -21,6 +20,7 @@ from tests.moderation.channels import (
     by_victor,
     confirm,
     make_channel,
+    name_authors,
     old_ids,
     preview,
     run_to_end,
@@ -73,7 +73,7 @@ def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> N
     purge = preview(mona, selection)
     purge = exclude_messages(purge.pk, ids[:1], moderator=mona, manifest_hash=bytes(purge.manifest_hash or b""))
     confirmed = confirm(mona, purge)
-    ChatUser.objects.update_or_create(pk=WILMA, defaults={"name": "wilma"})
+    name_authors()
     place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
     receipt = receipt_of(sign_in(mona), run_to_end(confirmed).pk)
     assert lines_of(receipt) == {

@@ -23,6 +23,7 @@ from tests.moderation.channels import (
     claim,
     confirm,
     make_channel,
+    name_authors,
     old_ids,
     preview,
     purge_now,
@@ -43,8 +44,7 @@ def guild() -> Guild:
 @pytest.fixture
 def purge(mona: User, guild: Guild) -> Purge:
     """Purge 30 messages of Victor and 10 of Wilma from two channels of a guild."""
-    for author, name in ((VICTOR, "Victor 71"), (WILMA, "Wilma 72")):
-        ChatUser.objects.update_or_create(pk=author, defaults={"name": name.lower(), "display_name": name})
+    name_authors()
     channels, ids = (make_channel(), make_channel()), old_ids(40)
     Channel.objects.filter(pk__in=[channel.pk for channel in channels]).update(guild=guild)
     write(channels[0], ids[:25])

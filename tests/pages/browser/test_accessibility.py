@@ -11,10 +11,9 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Page
 
-from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.models import Purge
-from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, recent_ids, write
+from tests.moderation.channels import VICTOR, by_victor, make_channel, name_authors, old_ids, preview, recent_ids, write
 from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.serving import Site, browse_as, create_account, sign_in
 
@@ -54,7 +53,7 @@ FOCUS = """() => {
 def make_purge(moderator: str) -> Purge:
     """Write messages of two authors, and preview deleting those of one."""
     channel = make_channel()
-    ChatUser.objects.update_or_create(pk=VICTOR, defaults={"name": "victor71", "display_name": "Victor 71"})
+    name_authors()
     write(channel, old_ids(5), content="buy")
     write(channel, recent_ids(12), author=VICTOR + 1, content="good morning")
     return preview(User.objects.get(username=moderator), by_victor(channel))
