@@ -87,13 +87,14 @@ def _labels_in(_language: str | None) -> Labels:
 class Page:
     """The page that shows messages, and what its viewer may do there.
 
-    is_sample: the messages are an extract; they have no tools, and each shows its date. focus: the ID of the message
-    that the URL names.
+    is_sample: the messages are an extract; they have no tools. is_dated: each shows its date. focus: the ID of the
+    message that the URL names.
     """
 
     channel_id: int
     names: Names
     is_sample: bool
+    is_dated: bool
     may_purge: bool
     may_view_users: bool
     may_view_purges: bool
@@ -101,7 +102,7 @@ class Page:
     labels: Labels
 
     @classmethod
-    def of(cls, context: template.Context, channel: Channel, *, is_sample: bool) -> Page:
+    def of(cls, context: template.Context, channel: Channel, *, is_sample: bool, is_dated: bool = True) -> Page:
         """Return the page that a template renders."""
         perms = context["perms"]
         may_view_users = perms["chatstore"]["view_chatuser"]
@@ -114,6 +115,7 @@ class Page:
                 may_view_users=may_view_users,
             ),
             is_sample=is_sample,
+            is_dated=is_sample and is_dated,
             may_purge=not is_sample and bool(context.get("may_purge")),
             may_view_users=may_view_users,
             may_view_purges=perms["moderation"]["view_purge"],
@@ -214,9 +216,11 @@ def _draw_entry(content: SafeString, *, checkbox: SafeString, side: SafeString, 
 
 
 @register.simple_tag(takes_context=True)
-def message_sample(context: template.Context, row: MessageRow, channel: Channel) -> SafeString:
-    """Render a message outside its channel's page."""
-    return _draw_row(row, Page.of(context, channel, is_sample=True))
+def message_sample(
+    context: template.Context, row: MessageRow, channel: Channel, *, is_dated: bool = True
+) -> SafeString:
+    """Render a message outside its channel's page. is_dated: with its date, for one without its day's heading above."""
+    return _draw_row(row, Page.of(context, channel, is_sample=True, is_dated=is_dated))
 
 
 @register.simple_tag(takes_context=True)
@@ -358,14 +362,17 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
         else fill('<bdi class="author">{}</bdi>', writer.name),
         fill('<span class="tag">{}</span>\n', tag) if tag else "",
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
-        dated(message.posted_at)
-        if page.is_sample
-        else fill(
-            '<a class="quiet" href="{}">{}</a>',
-            url_of("message", page.channel_id, message.message_id),
-            clock(message.posted_at),
-        ),
+        _draw_time(message, page),
     )
+
+
+def _draw_time(message: Message, page: Page) -> SafeString:
+    if page.is_dated:
+        return dated(message.posted_at)
+    time = clock(message.posted_at)
+    if page.is_sample:
+        return time
+    return fill('<a class="quiet" href="{}">{}</a>', url_of("message", page.channel_id, message.message_id), time)
 
 
 def _draw_content(row: MessageRow, page: Page) -> SafeString:

@@ -12,7 +12,9 @@ from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.html import fill
+from moderation.presentation.page_urls import url_of
 from moderation.presentation.people import describe_account
+from moderation.templatetags.chat import visible
 
 register = template.Library()
 
@@ -32,6 +34,21 @@ def staff_avatar(account: AbstractUser) -> SafeString:
 def _draw(number: int, name: str, size: str) -> SafeString:
     pattern = '<span class="avatar {} tone{}" aria-hidden="true">{}</span>'
     return fill(pattern, size, tone_of(number), initials_of(name))
+
+
+@register.simple_tag(takes_context=True)
+def person_line(context: template.Context, person: ChatUser) -> SafeString:
+    """Render a chat user: the avatar, the name, with a link where the viewer may see users, handle, account's age."""
+    name = fill("<bdi>{}</bdi>", visible(person))
+    return fill(
+        '<span class="person-line">\n{}\n<span class="person">\n{}\n<bdi class="quiet small">{}</bdi>\n'
+        "</span>\n</span>",
+        avatar(person),
+        fill('<a class="author" href="{}">{}</a>', url_of("user", person.pk), name)
+        if context["perms"]["chatstore"]["view_chatuser"]
+        else fill('<span class="author">{}</span>', name),
+        account_note(person),
+    )
 
 
 @register.filter

@@ -32,7 +32,7 @@ from moderation.operations.lookup.message_history import (
 )
 from moderation.operations.lookup.purge_index import PurgePart
 from moderation.operations.undo.requests import undo_until
-from moderation.views.rows import lay_out, list_gaps
+from moderation.views.rows import MessageRow, lay_out, list_gaps
 
 AROUND = 11
 """Messages shown in context, including the message itself."""
@@ -110,6 +110,8 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     undoing = any(
         result.outcome is RestoreOutcome.IN_PROGRESS for part in history.parts for result in part.undo_results
     )
+    around = describe_context(user, history)
+    written: MessageRow | None = around["row"]
     return {
         "channel": history.channel,
         "message_history": history,
@@ -122,7 +124,8 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "undoing": undoing,
         "erased": approved_erasure(history),
         "undo": _offer_restore(history) if may_in(user, ADD_PURGE, history.channel) and not undoing else None,
-        **describe_context(user, history),
+        "author": around["users"].get(written.writer.user_id) if written and not written.writer.is_webhook else None,
+        **around,
     }
 
 

@@ -86,6 +86,19 @@ def test_a_live_message_is_highlighted_among_its_neighbours(mona: User, sign_in:
     assert f"?around={ids[12]}#m{ids[12]}" in html
 
 
+def test_its_author_is_named_as_elsewhere_and_the_times_do_not_repeat_the_days(
+    mona: User, sign_in: SignIn, channel: Channel
+) -> None:
+    ids = ids_in(channel, 3)
+    write(channel, ids)
+    heading, below = page_of(sign_in(mona), channel, ids[1]).split('id="place"')
+    assert "@victor71" in heading
+    assert f'href="/users/{VICTOR}/"' in heading
+    shown = re.findall(r"<time[^>]*>([^<]*)</time>", below.split('class="samples"')[1].split("</section>")[0])
+    assert shown
+    assert all(re.fullmatch(r"\d\d:\d\d", time) for time in shown)
+
+
 def test_a_deleted_message_shows_who_deleted_it_why_and_its_text(mona: User, sign_in: SignIn, channel: Channel) -> None:
     ids = ids_in(channel, 40)
     write(channel, ids[::2], content="buy my coins")
