@@ -40,8 +40,8 @@ class OpenCases:
 
 @dataclass(frozen=True, slots=True)
 class ListedCase:
-    """A case. author: of the message, if the chat users include them. this_week: reported messages of the author in
-    the seven days up to this one, at most `MAX_COUNTED`.
+    """A case. author: of the message, if the chat users include them. this_week: the author's messages that were
+    reported in the last seven days, at most `MAX_COUNTED`: the same for all of an author's cases.
     """
 
     case: ReportCase
@@ -133,9 +133,11 @@ def next_case(user: Actor, *, after: int) -> int | None:
 def describe_cases(user: Actor, cases: Sequence[ReportCase]) -> list[ListedCase]:
     """Return cases with their authors: two statements for any number."""
     authors = ChatUser.objects.in_bulk({case.author_id for case in cases if case.author_id is not None})
-    this_week = _count_week(user, [case.pk for case in cases])
+    this_week = _count_week(user, sorted({case.author_id for case in cases if case.author_id is not None}))
     return [
-        ListedCase(case, authors.get(case.author_id) if case.author_id is not None else None, this_week[case.pk])
+        ListedCase(case, authors.get(case.author_id), this_week[case.author_id])
+        if case.author_id is not None
+        else ListedCase(case, None, 0)
         for case in cases
     ]
 
@@ -170,8 +172,8 @@ def _preceding(user: Actor, case: ReportCase) -> ReportCaseQuerySet:
     return cases.filter(later, resolved_at__gte=case.resolved_at)
 
 
-def _count_week(user: Actor, case_ids: Sequence[int]) -> dict[int, int]:
-    """Return how many messages of the author of each case were reported in the seven days up to it.
+def _count_week(user: Actor, author_ids: Sequence[int]) -> dict[int, int]:
+    """Return how many messages of each author were reported in the last seven days.
 
     Of the channels whose reports the user may see.
     """
@@ -179,16 +181,16 @@ def _count_week(user: Actor, case_ids: Sequence[int]) -> dict[int, int]:
     values: list[Any] = []
     if not scope.is_everything:
         places = (
-            f"AND earlier.channel_id IN (SELECT id FROM {Channel._meta.db_table} WHERE guild_id = ANY(%s) "
+            f"AND recent.channel_id IN (SELECT id FROM {Channel._meta.db_table} WHERE guild_id = ANY(%s) "
             "OR (guild_id IS NOT NULL AND %s) OR (guild_id IS NULL AND %s) OR id = ANY(%s)) "
         )
         values = [sorted(scope.guilds), scope.every_guild, scope.direct, sorted(scope.channels)]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT listed.id, (SELECT count(*) FROM (SELECT FROM {_CASES} AS earlier "
-            "WHERE earlier.author_id = listed.author_id AND earlier.opened_at <= listed.opened_at "
-            f"AND earlier.opened_at > listed.opened_at - interval '7 days' {places}LIMIT %s) AS week) "
-            f"FROM {_CASES} AS listed WHERE listed.id = ANY(%s)",
-            [*values, MAX_COUNTED, list(case_ids)],
+            f"SELECT listed.author_id, (SELECT count(*) FROM (SELECT FROM {_CASES} AS recent "
+            "WHERE recent.author_id = listed.author_id "
+            f"AND recent.opened_at > statement_timestamp() - interval '7 days' {places}LIMIT %s) AS week) "
+            "FROM unnest(%s::bigint[]) AS listed (author_id)",
+            [*values, MAX_COUNTED, list(author_ids)],
         )
         return dict(cursor.fetchall())

@@ -118,6 +118,15 @@ def test_the_author_s_record_counts_other_cases_by_outcome(channel: Channel, mon
     record = details_of(mona, cases[2]).author
     assert record is not None
     assert (record.reported, record.removed, record.kept) == (2, 0, 1)
-    listed = {one.case.pk: one.this_week for one in list_around(mona, cases[2]).cases}
-    assert listed[cases[2].pk] == 3
     assert details_of(mona, cases[2]).reports[0].report.reporter_id == 73
+
+
+def test_all_cases_of_an_author_say_how_many_of_their_messages_were_reported_this_week(
+    channel: Channel, mona: User
+) -> None:
+    author = fresh_id()
+    cases = [report(channel, message_id, author=author) for message_id in old_ids(3)]
+    before = ClockTimestamp() - dt.timedelta(days=8)
+    ReportCase.objects.filter(pk=cases[0].pk).update(opened_at=before)
+    listed = {one.case.pk: one.this_week for one in list_around(mona, cases[2]).cases}
+    assert [listed[case.pk] for case in cases] == [2, 2, 2]
