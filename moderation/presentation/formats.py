@@ -106,6 +106,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "more channel": lambda n: ngettext("%(count)s more channel", "%(count)s more channels", n),
     "more line": lambda n: ngettext("%(count)s more line", "%(count)s more lines", n),
     "more message": lambda n: ngettext("%(count)s more message", "%(count)s more messages", n),
+    "more server": lambda n: ngettext("%(count)s more server", "%(count)s more servers", n),
     "other author": lambda n: ngettext("%(count)s other author", "%(count)s other authors", n),
     "other finding": lambda n: ngettext("%(count)s other finding", "%(count)s other findings", n),
     "other purge": lambda n: ngettext("%(count)s other purge", "%(count)s other purges", n),

@@ -20,7 +20,7 @@ from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
 from moderation.operations.access.visibility import channel_for
 from moderation.operations.holds import holds_of_author
-from moderation.operations.lookup.chat_users import ChannelActivity, Profile, profile_of
+from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivity, Profile, profile_of
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
 from moderation.presentation.activity import ActivitySpan
@@ -85,7 +85,7 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
     profile = profile_of(request.user, user_id)
     name = show_hidden(str(profile.user)) if profile.user else gettext("user %(id)s") % {"id": user_id}
     made_at, recent = profile.made_at, recent_posts_of(request.user, user_id)
-    shown = profile.activity[:PANEL_CHANNELS]
+    shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
     return {
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
@@ -97,7 +97,8 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
             (entry, recent.by_channel.get(entry.channel.pk, 0), recent.all_by_channel.get(entry.channel.pk, 0))
             for entry in shown
         ],
-        "servers": _servers_of(profile, recent),
+        "servers": servers[:GUILDS_SHOWN],
+        "more_servers": max(len(servers) - GUILDS_SHOWN, 0),
         "channel_count": len(profile.activity) + profile.more_channels,
         "searched_all": profile.searched_back_to is None,
         "reaches": _reaches(here),
@@ -120,12 +121,11 @@ def _activity_rows(profile: Profile, recent: RecentPosts) -> list[tuple[ChannelA
 
 
 def _servers_of(profile: Profile, recent: RecentPosts) -> list[ServerLine]:
-    """Return the servers of a user: those that they joined, and others in which they posted, by name."""
+    """Return the servers of a user: those that they joined, and others in which they posted, most messages first."""
     lines = [ServerLine(each.guild, each, recent.by_guild.get(each.guild_id, 0)) for each in profile.memberships]
-    joined = {each.guild_id for each in profile.memberships}
-    others = {entry.channel.guild for entry in profile.activity if entry.channel.guild_id not in joined} - {None}
-    posted = [ServerLine(guild, None, recent.by_guild.get(guild.pk, 0)) for guild in others if guild is not None]
-    return [*lines, *sorted(posted, key=lambda line: (str(line.guild), line.guild.pk))]
+    others = set(profile.guilds) - {each.guild for each in profile.memberships}
+    posted = [ServerLine(guild, None, recent.by_guild.get(guild.pk, 0)) for guild in others]
+    return [*lines, *sorted(posted, key=lambda line: (-line.posts, str(line.guild), line.guild.pk))]
 
 
 def _reaches(here: Channel | None) -> list[Reach]:

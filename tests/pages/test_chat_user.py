@@ -10,6 +10,7 @@ from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.milliseconds import YEAR_MS
+from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
@@ -17,6 +18,7 @@ from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
 from moderation.presentation.formats import format_short_day, format_short_days
+from tests.conftest import give, make_user
 from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, write
 from tests.pages.test_hostile import check_harmless
 
@@ -69,6 +71,24 @@ def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: 
     first_seen = re.search(r"First seen</dt><dd>([^<]+)<", html)
     assert first_seen is not None
     assert first_seen[1].strip() == format_short_days(time_of(person.pk).date(), last_day_of(bucket_at(made)))
+
+
+def test_servers_are_those_of_all_channels_that_the_viewer_may_open_also_of_channels_not_listed(
+    sign_in: SignIn,
+) -> None:
+    person, reader = make_chat_user(), make_user("rita", group=None)
+    channels = [make_channel(guild=f"Quay {number}") for number in range(23)]
+    for channel in channels:
+        authors.ensure_author_bucket(person.pk, channel.pk, bucket_at(now_ms()) - 3)
+    for channel in channels[:15]:
+        give(reader, Role.MODERATOR, guild_id=channel.guild_id)
+    servers = page_of(sign_in(reader), person.pk).split('id="servers"')[1].split("</section>")[0]
+    assert set(re.findall(r"Quay \d+", servers)) == {f"Quay {number}" for number in range(15)}
+    for channel in channels[15:]:
+        give(reader, Role.MODERATOR, guild_id=channel.guild_id)
+    servers = page_of(sign_in(reader), person.pk).split('id="servers"')[1].split("</section>")[0]
+    assert len(set(re.findall(r"Quay \d+", servers))) == 20
+    assert "and 3 more servers" in re.sub(r"\s+", " ", servers)
 
 
 def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:

@@ -20,7 +20,7 @@ from chatstore.domain.errors import NotFound
 from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import EPOCH_MS, ms_of, time_of, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser, GuildMember
+from chatstore.models import Channel, ChatUser, Guild, GuildMember
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
@@ -73,7 +73,8 @@ class Profile:
     where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
     of the user's messages that confirmed purges included; purge_count: number of these purges; purges: the last of them
     that the viewer may see. hidden_matched: those of `matched` that other purges included, in channels of the viewer.
-    memberships: what is known of the user in the guilds that the viewer may see, the latest joined first.
+    memberships: what is known of the user in the guilds that the viewer may see, the latest joined first. guilds: those
+    of all channels of the viewer in which the user posted, also of those beyond `activity`.
     """
 
     user_id: int
@@ -90,6 +91,7 @@ class Profile:
     matched: int
     hidden_matched: int
     memberships: Sequence[GuildMember]
+    guilds: Collection[Guild]
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
@@ -129,6 +131,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         matched=sum(purges.values()) + sum(hidden.values()),
         hidden_matched=sum(hidden.values()),
         memberships=_memberships_of(user, user_id),
+        guilds={channel.guild for channel in channels.values() if channel.guild is not None},
     )
 
 
