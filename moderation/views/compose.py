@@ -97,7 +97,7 @@ def compose_matches(request: HttpRequest) -> HttpResponse:
         except BadInput:
             # The summary says what has to be fixed.
             context = {}
-    return render(request, "moderation/compose/_matches.html", context)
+    return render(request, "moderation/compose/_live_matches.html", context)
 
 
 def _describe_matches(user: Actor, selection: Selection) -> dict[str, Any]:

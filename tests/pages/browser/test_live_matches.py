@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from chatstore.models import Channel
@@ -63,3 +64,31 @@ def test_a_click_on_a_bar_zooms_without_a_new_page(site: Site) -> None:
         expect(times.get_by_role("link", name="Hour", exact=True)).to_have_attribute("aria-current", "true")
         assert page.evaluate("window.isSamePage") is True
         assert "zoom=hour" in page.url
+
+
+COVERED = """() => {
+  const box = document.activeElement.getBoundingClientRect();
+  const bar = document.querySelector(".composer-actions").getBoundingClientRect();
+  const isCovered = box.bottom > bar.top + 1 && box.left < bar.right;
+  return isCovered ? document.activeElement.outerHTML.slice(0, 90) : "";
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1100, 1280])
+def test_the_number_and_the_button_stay_in_view_and_cover_no_field_in_focus(site: Site, width: int) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        page.set_viewport_size({"width": width, "height": 780})
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/?words=coins")
+        number = page.locator("#bar-count") if width < 1200 else page.locator(".matches .matches-count")
+        expect_text(number, "6", again=page.reload)
+        page.get_by_label("Written by", exact=True).first.focus()
+        expect(page.get_by_role("button", name="Preview", exact=True)).to_be_in_viewport()
+        expect(number).to_be_in_viewport()
+        covered = []
+        while page.evaluate("!document.activeElement.closest('.composer-actions')"):
+            covered.append(page.evaluate(COVERED))
+            page.keyboard.press("Tab")
+        assert len(covered) > 10
+        assert [*filter(None, covered)] == []
