@@ -47,8 +47,8 @@ _LINK_ICON, _SELECT_ICON, _COMPOSE_ICON, _DELETE_ICON = (
 """The drawings are in the template `_icons.html` of the timeline."""
 
 _GAP_ICON = SafeString(
-    '<svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-dasharray="2 2"'
-    ' aria-hidden="true"><rect x="1" y="1" width="12" height="12" rx="3"/></svg>'
+    '<svg width="15" height="15" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.3"'
+    ' aria-hidden="true"><path d="M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.6 9h5.8l.6-9M6.8 7v4M9.2 7v4"/></svg>'
 )
 
 
@@ -242,9 +242,7 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
         message.message_id,
         message.bucket,
         message.author_id,
-        _draw_checkbox(row, page, form_id="selection")
-        if page.may_purge
-        else (_NOTHING if page.is_sample else _NO_CHECKBOX),
+        _draw_checkbox(row, page, form_id="selection") if page.may_purge else _NOTHING,
         _draw_margin(row),
         _draw_quote(row.quote, page) if row.quote else "",
         _draw_heading(row, page),

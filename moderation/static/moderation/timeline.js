@@ -86,11 +86,12 @@ function markBucketsInView() {
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
 }
 
-// The notice of a raid stays above the channel's name, which begins below it.
-const notices = document.querySelector(".page-notices:has(> .critical)");
-if (notices) {
-  const measure = () => document.documentElement.style.setProperty("--notices", `${notices.offsetHeight}px`);
-  new ResizeObserver(measure).observe(notices);
+// What stays above the messages, and what scrolling to one must leave clear: the notice of a raid, the channel's head.
+const measured = { "--notices": ".page-notices:has(> .critical)", "--channel-top": ".channel-top" };
+for (const [property, selector] of Object.entries(measured)) {
+  const element = document.querySelector(selector);
+  const measure = () => document.documentElement.style.setProperty(property, `${element.offsetHeight}px`);
+  if (element) new ResizeObserver(measure).observe(element, { box: "border-box" });
 }
 
 // Two pages of the same day each show its heading: remove the second one.

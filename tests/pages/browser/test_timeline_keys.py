@@ -1,0 +1,50 @@
+"""Moving through messages by keys: the row in focus is clear of the channel's head, which stays above the messages."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from chatstore.models import Channel
+from tests.moderation.channels import WILMA, make_channel, old_ids, write
+from tests.pages.serving import Site, browse_as, create_account, in_thread
+
+MOVES = 25
+
+CLEARANCE = """() => {
+  const head = document.querySelector(".channel-top");
+  const covered = getComputedStyle(head).position === "sticky" ? head.getBoundingClientRect().bottom : 0;
+  return document.activeElement.closest(".msg").getBoundingClientRect().top - covered;
+}"""
+
+
+def fill_channel() -> Channel:
+    channel, ids = make_channel(guild="Harbour"), old_ids(40)
+    write(channel, ids[::2])
+    write(channel, ids[1::2], author=WILMA)
+    return channel
+
+
+def move_up(page: Page) -> list[float]:
+    """Move up from the last message; return how far below the head each row is."""
+    page.locator("#messages .select-input").last.focus()
+    found = []
+    for _ in range(MOVES):
+        page.keyboard.press("k")
+        found.append(page.evaluate(CLEARANCE))
+    return found
+
+
+def test_moving_up_leaves_no_row_below_the_head_of_the_channel(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        for width in (1440, 1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(f"{site.url}/channels/{channel.pk}/#end")
+            assert min(move_up(page)) > -1, width
+            if width < 1080:
+                continue
+            # Beside the panel, the buttons of the head take more lines.
+            page.locator("#messages a.author").last.click()
+            expect(page.locator("#panel")).to_be_visible()
+            assert min(move_up(page)) > -1, f"{width} beside the panel"
