@@ -45,7 +45,8 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         url_of("purge", purge.pk),
         visible(listed.title),
         fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge, listed.state_label),
-        join(notes, "\n· "),
+        # A dot begins a line, it does not end one.
+        join(notes, "\n·\u00a0"),
     )
 
 

@@ -145,6 +145,15 @@ def stop_after_the_first_bucket(mona: User, channel: Channel, action: Callable[.
     return run_purge(purge.id)
 
 
+def test_a_purge_that_has_deleted_nothing_does_not_speak_of_restoring(
+    mona: User, channel: Channel, sign_in: Callable[[User], Client]
+) -> None:
+    purge = confirmed(mona, channel, old_ids(3))
+    page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
+    assert "Nothing has been deleted yet." in page
+    assert "You can restore them." not in page
+
+
 def test_a_paused_purge_shows_what_is_deleted_and_can_be_resumed_or_cancelled(
     mona: User, channel: Channel, sign_in: Callable[[User], Client]
 ) -> None:
