@@ -1,16 +1,18 @@
-"""Template tag of the notices on every page: raids in progress, and purges that wait for the viewer's approval."""
+"""Template tag of the notices on every page: raids in progress, and what waits for the viewer's approval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from moderation.models import PurgeApproval
+from moderation.models import Erasure, PurgeApproval
 from moderation.operations.access.visibility import Actor
+from moderation.operations.erasure.requests import open_requests
 from moderation.operations.purging.approvals import open_approvals
 from moderation.operations.raids.detection import list_raids
 from moderation.presentation.formats import format_number
@@ -40,7 +42,7 @@ def page_notices(context: template.Context) -> list[Notice]:
         return []
     return [
         *_raids(user, hidden=context.get("hides_notice_of")),
-        *_approvals(_approvals_of(context, user), hidden=context.get("awaited")),
+        *_waiting(_approvals_of(context, user), _erasures_of(context, user)),
     ]
 
 
@@ -52,29 +54,71 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
 
 
 def _approvals_of(context: template.Context, user: Actor) -> list[PurgeApproval]:
-    """Return the requests that wait for the viewer's approval: those that the page lists, if it lists them."""
-    listed = context.get("approval_requests")
-    return open_approvals(user) if listed is None else [approval for _purge, approval in listed]
+    """Return the requests that wait for the viewer's approval: those that the page lists, if it lists them.
+
+    Without the one that the page shows itself.
+    """
+    listed, shown = context.get("approval_requests"), context.get("awaited")
+    found = open_approvals(user) if listed is None else [approval for _purge, approval in listed]
+    return [request for request in found if request.pk != shown]
 
 
-def _approvals(found: Iterable[PurgeApproval], *, hidden: int | str | None) -> Iterator[Notice]:
-    """Yield one notice about all requests for approval. hidden: the request that the page shows."""
-    waiting = [request for request in found if request.pk != hidden]
-    if not waiting:
+def _erasures_of(context: template.Context, user: Actor) -> list[Erasure]:
+    """Return the requests for permanent deletion in the same way."""
+    listed, erasing = context.get("erasure_requests"), context.get("erasing")
+    found = open_requests(user) if listed is None else [erasure for _purge, erasure in listed]
+    return [request for request in found if erasing is None or request != erasing.request]
+
+
+def _waiting(approvals: Sequence[PurgeApproval], erasures: Sequence[Erasure]) -> Iterator[Notice]:
+    """Yield one notice about all requests: a link to the purge of a single one, otherwise to the list of them."""
+    if not approvals and not erasures:
         return
-    if len(waiting) == 1:
-        request, count = waiting[0], waiting[0].purge.manifest
-        text: str = fill_named(
-            ngettext(
-                "%(name)s requests approval to delete %(count)s message",
-                "%(name)s requests approval to delete %(count)s messages",
-                count,
-            ),
-            name=fill("<bdi>{}</bdi>", staff_name(request.requested_by)),
-            count=format_number(count),
-        )
-        url = url_of("purge", request.purge_id) + "#approval"
+    if len(approvals) + len(erasures) == 1:
+        text, url = _describe_approval(approvals[0]) if approvals else _describe_erasure(erasures[0])
     else:
-        pattern = ngettext("%(count)s purge waits for approval", "%(count)s purges wait for approval", len(waiting))
-        text, url = pattern % {"count": format_number(len(waiting))}, url_of("purges")
+        text = _count_waiting(len(approvals), len(erasures))
+        url = url_of("home") + "#attention" if erasures else url_of("purges")
     yield Notice("warning", _("your approval"), text, url, _("Review"))
+
+
+def _describe_approval(request: PurgeApproval) -> tuple[str, str]:
+    """Return the text about a request and the URL of its purge."""
+    count = request.purge.manifest
+    pattern = ngettext(
+        "%(name)s requests approval to delete %(count)s message",
+        "%(name)s requests approval to delete %(count)s messages",
+        count,
+    )
+    text = fill_named(pattern, name=_name(request), count=format_number(count))
+    return text, url_of("purge", request.purge_id) + "#approval"
+
+
+def _describe_erasure(request: Erasure) -> tuple[str, str]:
+    """Return the same about a request for permanent deletion."""
+    text = fill_named(_("%(name)s requests permanent deletion"), name=_name(request))
+    return text, url_of("purge", request.purge_id) + "#erasure-request"
+
+
+def _name(request: PurgeApproval | Erasure) -> SafeString:
+    return fill("<bdi>{}</bdi>", staff_name(request.requested_by))
+
+
+def _count_waiting(approvals: int, erasures: int) -> str:
+    """Format what waits, each kind with its number: "6 purges and 5 permanent deletions wait for approval"."""
+    if not erasures:
+        pattern = ngettext("%(count)s purge waits for approval", "%(count)s purges wait for approval", approvals)
+        return pattern % {"count": format_number(approvals)}
+    if not approvals:
+        pattern = ngettext(
+            "%(count)s permanent deletion waits for approval",
+            "%(count)s permanent deletions wait for approval",
+            erasures,
+        )
+        return pattern % {"count": format_number(erasures)}
+    purges = ngettext("%(count)s purge", "%(count)s purges", approvals) % {"count": format_number(approvals)}
+    deletions = ngettext("%(count)s permanent deletion", "%(count)s permanent deletions", erasures)
+    return _("%(purges)s and %(deletions)s wait for approval") % {
+        "purges": purges,
+        "deletions": deletions % {"count": format_number(erasures)},
+    }
