@@ -48,6 +48,7 @@ def cluster_health(request: HttpRequest) -> HttpResponse:
     findings, other_findings = list_findings(request.user, limit=FINDINGS_SHOWN)
     context = _describe_runs(request) | {
         "health": health,
+        "is_down": health.nodes is None and health.clocks is None and health.worst is None,
         "clock": health.messages_clock,
         "findings": findings,
         "other_findings": other_findings,

@@ -50,6 +50,28 @@ def test_home_and_a_purge_are_shown_without_it(previewed: PreviewedPurge, mona: 
 
 
 @pytest.mark.usefixtures("_store_is_unavailable")
+def test_home_says_so_before_its_lists_and_names_them_truly(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    home = sign_in(mona).get("/").content.decode()
+    warning = home.index('<p class="notice error">')
+    assert warning < home.index("listed by name only") < home.index("Needs attention") < home.index('id="all-channels"')
+    assert home.count("listed by name only") == 1
+    for wrong in ("Channels by recent activity", "Other channels by server", "the most active channels"):
+        assert wrong not in home
+    assert previewed.channel.name in home
+
+
+@pytest.mark.usefixtures("_store_is_unavailable")
+def test_the_health_of_the_cluster_begins_with_it(otto: User, sign_in: SignIn) -> None:
+    page = sign_in(otto).get("/health/").content.decode()
+    warning = page.index('<p class="notice error">')
+    assert warning < page.index("shown again as soon as one does") < page.index('id="findings"')
+    assert page.count('<p class="notice error">') == 1
+    assert "responds" not in page
+
+
+@pytest.mark.usefixtures("_store_is_unavailable")
 def test_composing_still_works_but_excluding_does_not(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
     composed = client.get(f"/channels/{previewed.channel.pk}/delete/", {"words": "coins"})
