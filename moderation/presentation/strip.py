@@ -305,5 +305,10 @@ def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
         labelled = period
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
             labels.append(Label(bar.x, format_period(day)))
+    # The last one ends with the strip, or is left out if another one is there.
     last_x = len(bars) * pitch - _LABEL_DISTANCE
-    return tuple(label for label in labels if label.x <= last_x or label is labels[0])
+    if len(labels) > 1 and labels[-1].x > last_x:
+        last = labels.pop()
+        if last_x - labels[-1].x >= _LABEL_DISTANCE:
+            labels.append(Label(last_x, last.text))
+    return tuple(labels)

@@ -100,6 +100,8 @@ def _messages_line(health: ChannelHealth, found: BucketHealth) -> FigureLine:
 def _dead_line(found: BucketHealth) -> FigureLine:
     if found.dead_percent is None:
         return FigureLine(_("Share of tombstones"))
+    if not found.messages and not found.known.tombstones:
+        return FigureLine(_("Share of tombstones"), "–", _("no messages and no tombstones"))
     return FigureLine(
         _("Share of tombstones"), formats.format_percent(found.dead_percent), _("of messages and tombstones together")
     )

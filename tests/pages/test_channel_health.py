@@ -21,7 +21,7 @@ from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
-from tests.moderation.channels import by_victor, confirm, make_channel, now_ms, old_ids, purge_now, write
+from tests.moderation.channels import by_victor, confirm, everything, make_channel, now_ms, old_ids, purge_now, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
 
@@ -77,6 +77,16 @@ def test_an_unmeasured_bucket_shows_every_figure_as_unknown(otto: User, sign_in:
     assert {name: cells[0] for name, cells in rows.items()} == dict.fromkeys(rows, "unknown")
     assert {cells[1] for cells in rows.values()} == {"never measured"}
     assert "never measured" in plain(read(client, channel))
+
+
+def test_an_empty_bucket_has_no_share_of_tombstones(mona: User, otto: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    purge_now(mona, everything(channel))
+    bucket = bucket_of(ids[0])
+    note(channel, bucket, tombstones=0)
+    rows = figure_rows(read(sign_in(otto), channel, bucket))
+    assert rows["Share of tombstones"] == ["–", "no messages and no tombstones"]
 
 
 def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, sign_in: SignIn) -> None:

@@ -128,6 +128,14 @@ def test_it_tells_what_is_still_to_be_deleted_from_what_was(
     assert strip.is_purge == (strip.has_deleted or strip.has_to_delete)
 
 
+def test_the_last_date_ends_with_the_strip() -> None:
+    # Its last bars are of October.
+    strip = draw_strip([StripBucket(bucket, 1) for bucket in range(375, 433)])
+    last = strip.labels[-1]
+    assert last.text == "Oct 2026"
+    assert strip.width - last.x == pytest.approx(62)
+
+
 @given(entries)
 def test_dates_do_not_touch_each_other(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
     labels = draw_strip(make(given_entries)).labels
