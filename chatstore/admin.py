@@ -42,12 +42,14 @@ for _schedule in (
 ):
     admin.site.unregister(_schedule)
 
+admin.site.empty_value_display = "–"
+
 _CHANNEL_STATES: dict[ChannelState, Promise] = {
-    ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "Too many tombstones"),
-    ChannelState.HEAVY: pgettext_lazy("state of a channel", "Too large"),
-    ChannelState.SLOW: pgettext_lazy("state of a channel", "Slow"),
-    ChannelState.UNKNOWN: pgettext_lazy("state of a channel", "Unknown"),
-    ChannelState.HEALTHY: pgettext_lazy("state of a channel", "Healthy"),
+    ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "too many tombstones"),
+    ChannelState.HEAVY: pgettext_lazy("state of a channel", "too large"),
+    ChannelState.SLOW: pgettext_lazy("state of a channel", "slow"),
+    ChannelState.UNKNOWN: pgettext_lazy("state of a channel", "unknown"),
+    ChannelState.HEALTHY: pgettext_lazy("state of a channel", "healthy"),
 }
 
 _FIGURES = ("state", "tombstones", "size")
@@ -201,5 +203,5 @@ class ChatUserAdmin(NeverDeleted):
 
     @admin.display(description=gettext_lazy("Bot"))
     def bot(self, user: ChatUser) -> str:
-        """Mark bots only: the icon of a false value looks like a fault of nearly every user."""
-        return _("bot") if user.is_bot else ""
+        """Return "yes" or "no": the icon of a false value looks like a fault of nearly every user."""
+        return _("yes") if user.is_bot else _("no")

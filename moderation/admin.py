@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -81,16 +82,16 @@ def _search(rows: QuerySet[Any], text: str, *, ids: Sequence[str], staff: str) -
 class PurgeAdmin(ReadOnly):
     """Purges, newest first."""
 
-    list_display = ("id", "state", "moderator", "manifest", "created_at", "finished_at")
+    list_display = ("id", "state", "moderator", "messages", "created_at", "finished_at")
     list_filter = ("state",)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username")
     # The page of a purge shows the rest in words.
     fields = (
         *("page", "state", "moderator", "reason", "created_at", "confirmed_at", "started_at", "finished_at"),
-        *("scanned", "manifest", "held_at_scan", "wait_reason", "wait_until", "error", "selection"),
+        *("scanned_messages", "messages", "held_messages", "wait_reason", "wait_until", "error", "selection"),
     )
-    readonly_fields = ("page",)
+    readonly_fields = ("page", "scanned_messages", "messages", "held_messages")
 
     @admin.display(description=gettext_lazy("Purge"))
     def page(self, purge: Purge) -> str:
@@ -98,6 +99,21 @@ class PurgeAdmin(ReadOnly):
         if purge.is_rewrite:
             return _("Rewrite of a bucket")
         return format_html(_LINK, reverse("purge", args=[purge.pk]), _("Open purge"))
+
+    @admin.display(description=gettext_lazy("Messages scanned"))
+    def scanned_messages(self, purge: Purge) -> str:
+        """Return the number of messages that the scan read."""
+        return number_format(purge.scanned, force_grouping=True)
+
+    @admin.display(description=gettext_lazy("Messages in the manifest"), ordering="manifest")
+    def messages(self, purge: Purge) -> str:
+        """Return the number of messages to delete."""
+        return number_format(purge.manifest, force_grouping=True)
+
+    @admin.display(description=gettext_lazy("Held messages at the scan"))
+    def held_messages(self, purge: Purge) -> str:
+        """Return the number of matches that a hold covered."""
+        return number_format(purge.held_at_scan, force_grouping=True)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Purge], search_term: str

@@ -243,7 +243,7 @@ def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, 
     operator, moderator = sign_in(otto), sign_in(mona)
     assert "0 of 1" in operator.get(page).content.decode()
     for path in (page, listed):
-        assert "Too many tombstones" in operator.get(path).content.decode()
+        assert "too many tombstones" in operator.get(path).content.decode()
         assert "4,321 (" in operator.get(path).content.decode()
     for path in (page, listed):
         assert f"/channels/{channel.pk}/health/" in operator.get(path).content.decode()
