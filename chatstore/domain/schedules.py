@@ -26,6 +26,16 @@ ZONE_LEEWAY = dt.timedelta(days=1)
 """No clock is ever set back or forward by more."""
 
 
+_INVALID = {
+    "Bad minute": _("minutes are 0–59"),
+    "Bad hour": _("hours are 0–23"),
+    "Bad day-of-month": _("days are 1–31, and the month must have them"),
+    "Bad month": _("months are 1–12 or JAN–DEC"),
+    "Bad day-of-week": _("days of the week are 0–7 or SUN–SAT"),
+}
+"""What is allowed, by the parser's error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """wall: wall-clock time without a zone. at: the same in UTC."""
@@ -68,7 +78,11 @@ class Schedule:
             next(CronSim(self.cron, dt.datetime(2024, 1, 1)), None)  # noqa: DTZ001 - wall-clock time
         except CronSimError as error:
             raise BadInput(
-                _("“%(cron)s” is not a valid schedule: %(error)s.", cron=self.cron[:60], error=str(error))
+                _(
+                    "“%(cron)s” is not a valid schedule: %(error)s.",
+                    cron=self.cron[:60],
+                    error=_INVALID.get(str(error), str(error)),
+                )
             ) from None
         try:
             ZoneInfo(self.zone)
@@ -92,7 +106,7 @@ class Schedule:
         hours = _numbers(hour)
         if not (minute.isdigit() and hours and month == "*"):
             return _("by the cron expression %(cron)s", cron=self.cron)
-        times = tuple(dt.time(number, int(minute)) for number in hours)
+        times = _join(tuple(dt.time(number, int(minute)) for number in hours))
         if (day, weekday) == ("*", "*"):
             return _("at %(times)s every day", times=times)
         if day == "*" and (weekdays := _weekdays(weekday)):
@@ -155,6 +169,11 @@ WEEKDAYS = (
     _("Saturday"),
 )
 """In cron's order; 7 is Sunday too."""
+
+
+def _join(times: tuple[dt.time, ...]) -> dt.time | Text:
+    """Return one time, or a list of them: "02:30, 08:30 and 14:30"."""
+    return times[0] if len(times) == 1 else _("%(times)s and %(last)s", times=times[:-1], last=times[-1])
 
 
 def _numbers(field: str) -> tuple[int, ...]:

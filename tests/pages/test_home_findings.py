@@ -66,8 +66,12 @@ def test_the_worst_finding_is_first_and_each_links_to_its_fix(
 
 def test_a_missing_heartbeat_is_shown_even_without_the_monitor(otto: User, sign_in: SignIn) -> None:
     redis_client().set("seen:beat", 1)
-    assert "Beat has sent no heartbeat for" in findings_of(sign_in(otto).get("/").content.decode())
-    assert "Beat has sent no heartbeat for" in sign_in(otto).get("/maintenance/").content.decode()
+    assert "The scheduler (Celery beat) has sent no heartbeat for" in findings_of(
+        sign_in(otto).get("/").content.decode()
+    )
+    assert (
+        "The scheduler (Celery beat) has sent no heartbeat for" in sign_in(otto).get("/maintenance/").content.decode()
+    )
 
 
 def test_a_stopped_monitor_is_shown_too(otto: User, sign_in: SignIn) -> None:

@@ -153,11 +153,15 @@ def describe_missing_heartbeat() -> str:
     """Return a sentence if beat has stopped; "" if it is running. Raises `StoreUnavailable`."""
     since = seconds_since_heartbeat(BEAT)
     if since is None:
-        return _("Beat has never sent a heartbeat, so due runs do not start. Check that it is running.")
+        return _(
+            "The scheduler (Celery beat) has never sent a heartbeat, so due runs do not start. "
+            "Check that it is running."
+        )
     if since < HEARTBEAT_TIMEOUT_SECONDS:
         return ""
     return _(
-        "Beat has sent no heartbeat for %(time)s, so due runs do not start. Check that it is running.",
+        "The scheduler (Celery beat) has sent no heartbeat for %(time)s, so due runs do not start. "
+        "Check that it is running.",
         time=Duration(since // 60 * 60),
     )
 

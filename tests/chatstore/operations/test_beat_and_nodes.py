@@ -54,7 +54,7 @@ def test_a_missing_heartbeat_is_reported_once_and_resolved_when_it_is_back() -> 
     check_beat(postgres_now())
     check_beat(postgres_now())
     (found,) = list_open(HEARTBEAT_MISSING)
-    assert found.summary.startswith("Beat has sent no heartbeat for 3 min")
+    assert found.summary.startswith("The scheduler (Celery beat) has sent no heartbeat for 3 min")
     record_heartbeat(BEAT)
     check_beat(postgres_now())
     assert list_open(HEARTBEAT_MISSING) == []
@@ -62,7 +62,7 @@ def test_a_missing_heartbeat_is_reported_once_and_resolved_when_it_is_back() -> 
 
 def test_a_beat_that_never_sent_a_heartbeat_is_reported() -> None:
     redis_client().delete("seen:beat")
-    assert describe_missing_heartbeat().startswith("Beat has never sent a heartbeat")
+    assert describe_missing_heartbeat().startswith("The scheduler (Celery beat) has never sent")
 
 
 def test_without_any_node_every_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
