@@ -10,7 +10,7 @@ from moderation.domain.states import PurgeState
 STATE_LABELS: Mapping[str, str] = {
     PurgeState.DRAFT: pgettext_lazy("state of a purge", "draft"),
     PurgeState.SCANNING: pgettext_lazy("state of a purge", "scanning"),
-    PurgeState.READY: pgettext_lazy("state of a purge", "awaiting confirmation"),
+    PurgeState.READY: pgettext_lazy("state of a purge", "waiting for confirmation"),
     PurgeState.NOTHING_MATCHED: pgettext_lazy("state of a purge", "no matches"),
     PurgeState.EXPIRED: pgettext_lazy("state of a purge", "expired"),
     PurgeState.QUEUED: pgettext_lazy("state of a purge", "queued"),

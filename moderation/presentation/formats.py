@@ -36,6 +36,14 @@ def format_number(value: float, *, digits: int = 0) -> str:
     return f"{rounded:,}".translate({ord("."): decimal, ord(","): separator})
 
 
+def format_short(number: int) -> str:
+    """Return a number in at most four characters up to 999,999, rounded down: 1999 → "1.9k", 12345 → "12k"."""
+    if number < 1_000:
+        return format_number(number)
+    shown = format_number(number // 100 / 10, digits=1) if number < 10_000 else format_number(number // 1_000)
+    return _("%(thousands)sk") % {"thousands": shown}
+
+
 @lru_cache(maxsize=64)
 def _separators(_language: str | None) -> tuple[str, str, bool]:
     """Return a language's decimal point, its separator of groups, and whether each group has three digits.

@@ -13,7 +13,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.models import Channel
 from moderation.operations.lookup.sidebar import Sidebar
 from moderation.presentation.avatars import tone_of
-from moderation.presentation.formats import format_number
+from moderation.presentation.formats import format_number, format_short
 from moderation.presentation.guild_icons import draw_guild_icon
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
@@ -56,7 +56,6 @@ def channel_links(sidebar: Sidebar, channels: Iterable[Channel], *, with_guild: 
 def _spark(posts: tuple[int, ...]) -> SafeString:
     """Render the posts of the last hour: their bars, and their number."""
     number, width = sum(posts), len(posts) * BAR_PITCH
-    shown = format_number(number) if number < 1000 else _("%(thousands)sk") % {"thousands": number // 1000}
     title = ngettext("%(count)s message in the last hour", "%(count)s messages in the last hour", number)
     return fill(
         '<span class="now" title="{}"><svg class="spark" viewBox="0 0 {} {}" width="{}" height="{}" aria-hidden="true">'
@@ -67,7 +66,7 @@ def _spark(posts: tuple[int, ...]) -> SafeString:
         width,
         HEIGHT,
         draw_spark(posts),
-        shown,
+        format_short(number),
         title % {"count": format_number(number)},
     )
 

@@ -20,6 +20,7 @@ from chatstore.operations.health.channel_list import guild_names, guilds_named
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
 from moderation.operations.access.audit_chain import unlinked_tail
+from moderation.operations.access.audit_monitoring import is_late
 from moderation.operations.lookup.audit_log import (
     VIEW_AUDIT,
     AuditPage,
@@ -67,7 +68,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         }
     except BadInput as error:
         refused = {"error_message": error.text}
-    now = timezone.localtime()
+    now, tail = timezone.localtime(), unlinked_tail()
     context = {
         "nav": "audit",
         "page": page,
@@ -80,7 +81,8 @@ def audit(request: HttpRequest) -> HttpResponse:
         "people": account_names(request.user, VIEW_AUDIT),
         "guilds": guild_names(request.user, VIEW_AUDIT),
         "month": now.date().replace(day=1).isoformat(),
-        "tail": unlinked_tail(),
+        "tail": tail,
+        "tail_is_late": is_late(tail.oldest, now),
     }
     return render(request, "moderation/audit/list.html", context, status=400 if refused else 200)
 
@@ -103,6 +105,7 @@ def audit_entry(request: HttpRequest, entry_id: int) -> HttpResponse:
         "ids": ids[:MAX_SHOWN_IDS],
         "other_ids": max(0, len(ids) - MAX_SHOWN_IDS),
         "link": link,
+        "is_late": link is None and is_late(listed.entry.at, timezone.now()),
         "hash": bytes(link.hash).hex() if link else "",
         "month": timezone.localtime(listed.entry.at).date().replace(day=1).isoformat(),
     }

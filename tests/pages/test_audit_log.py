@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import re
@@ -20,6 +21,7 @@ from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Purge
+from moderation.operations.access import audit_monitoring
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.audit_chain import link_entries
 from moderation.operations.holds import HoldRequest, place_hold
@@ -221,6 +223,21 @@ def test_an_entry_shows_its_place_in_the_chain(client: Client, held: AuditEntry)
     assert "Position in the hash chain" in shown
     assert f'data-copy-id="{held.pk}"' in shown
     assert re.search(r'data-copy-id="[0-9a-f]{64}"', shown)
+
+
+def test_entries_that_are_linked_too_late_are_a_warning(
+    client: Client, held: AuditEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning, url = "Check that workers and the scheduler are running.", f"/audit/{held.pk}/"
+    monkeypatch.setattr(audit_monitoring, "UNLINKED_AFTER", dt.timedelta(days=3_650))
+    assert warning not in page(client)
+    assert "New entries are linked within seconds" in client.get(url).content.decode()
+    monkeypatch.setattr(audit_monitoring, "UNLINKED_AFTER", dt.timedelta(0))
+    assert warning in page(client)
+    assert "Not linked yet. Entries are usually" in client.get(url).content.decode()
+    while link_entries():
+        pass
+    assert warning not in page(client)
 
 
 def test_the_exports_have_the_same_entries(client: Client, channel: Channel, held: AuditEntry) -> None:

@@ -31,14 +31,13 @@ UNLINKED_AFTER = dt.timedelta(minutes=10)
 def check_audit_log(now: dt.datetime) -> None:
     """Check that entries are linked within minutes, and that Postgres refuses to change them."""
     tail = unlinked_tail()
-    is_old = tail.oldest is not None and now - tail.oldest > UNLINKED_AFTER
     summary = ngettext_lazy(
         "%(count)s entry of the audit log is not in the hash chain yet; the oldest was made %(time)s ago.",
         "%(count)s entries of the audit log are not in the hash chain yet; the oldest was made %(time)s ago.",
         tail.count,
         time=Duration((now - tail.oldest).total_seconds() if tail.oldest else 0),
     )
-    sync_findings(UNLINKED_ENTRIES, {"audit": Problem(Severity.WARNING, summary)} if is_old else {})
+    sync_findings(UNLINKED_ENTRIES, {"audit": Problem(Severity.WARNING, summary)} if is_late(tail.oldest, now) else {})
     problems: dict[str, Problem] = {}
     if may_change_audit_log():
         problems["audit"] = Problem(Severity.WARNING, _("The application's role in Postgres may change the audit log."))
@@ -47,6 +46,11 @@ def check_audit_log(now: dt.datetime) -> None:
             Severity.CRITICAL, _("Triggers that protect the audit log are missing or disabled in Postgres.")
         )
     sync_findings(CHANGEABLE_AUDIT_LOG, problems)
+
+
+def is_late(made_at: dt.datetime | None, now: dt.datetime) -> bool:
+    """Return whether an entry of that time that has no link is reported; False for None."""
+    return made_at is not None and now - made_at > UNLINKED_AFTER
 
 
 def may_change_audit_log() -> bool:

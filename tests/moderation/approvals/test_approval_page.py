@@ -90,11 +90,11 @@ def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: S
 
 def test_a_preview_with_a_request_has_one_state(mona: User, sign_in: SignIn, purge: Purge) -> None:
     client = sign_in(mona)
-    assert "awaiting confirmation" in read_page(client, at(purge))
+    assert "waiting for confirmation" in read_page(client, at(purge))
     request(mona, purge)
     shown = read_page(client, at(purge))
     assert shown.count("waiting for approval") == 1
-    assert "awaiting confirmation" not in shown
+    assert "waiting for confirmation" not in shown
 
 
 def test_a_request_is_withdrawn(mona: User, sign_in: SignIn, purge: Purge) -> None:

@@ -208,7 +208,7 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
 def test_only_a_finished_purge_with_quarantined_copies_can_be_erased(mona: User, lena: User, channel: Channel) -> None:
     write(channel, old_ids(20))
     waiting = preview(mona, everything(channel))
-    with pytest.raises(BadInput, match="present state: awaiting confirmation"):
+    with pytest.raises(BadInput, match="present state: waiting for confirmation"):
         request_erasure(waiting.pk, moderator=lena, reason="request 71")
     confirm(mona, waiting)
     with pytest.raises(BadInput, match="present state: queued"):
