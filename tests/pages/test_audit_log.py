@@ -158,6 +158,18 @@ def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, m
     assert str(purge.pk) not in page(sign_in(gina))
 
 
+def test_a_user_whom_the_title_of_a_purge_names_is_not_named_again(client: Client, mona: User) -> None:
+    channel, author = (
+        make_channel(),
+        ChatUser.objects.create(pk=secrets.randbits(60), name=f"zoe-{secrets.token_hex(4)}"),
+    )
+    write(channel, old_ids(3), author=author.pk)
+    purge = purge_now(mona, choose(channel.pk, author_ids=(author.pk,)))
+    shown = page(client, f"purge={purge.pk}")
+    assert f"messages by {author.name}" in shown
+    assert f'href="/users/{author.pk}/"' not in shown
+
+
 def test_resolutions_of_reports_and_states_are_in_words() -> None:
     assert facts_in_short({"resolution": "removed", "was": "done_with_failures"}) == [
         ("State before", "done, not all deleted"),
