@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 
 from django import template
 from django.contrib.auth.models import AbstractUser
@@ -16,8 +17,9 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.controls import show_hidden
-from chatstore.domain.snowflakes import time_of
+from chatstore.domain.snowflakes import time_of, unix_ms
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
@@ -33,8 +35,6 @@ from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
 register = template.Library()
-
-BUCKET_DAYS = 10
 
 CARD_CHARACTERS = 90
 """Characters of a message that a channel's card shows."""
@@ -214,8 +214,9 @@ def utc_midnight(day: dt.date) -> str:
 
 @register.filter
 def period_until(last: dt.date) -> str:
-    """Format the ten-day period that ends on a day: "11–20 March 2024"."""
-    return formats.format_days(last - dt.timedelta(days=BUCKET_DAYS - 1), last)
+    """Format the ten-day period of a day up to it: "11–20 March 2024", and "11–14 March 2024" while it is open."""
+    midnight = dt.datetime.combine(last, dt.time(), tzinfo=dt.UTC)
+    return formats.format_days(bucket_days(bucket_at(unix_ms(midnight)))[0], last)
 
 
 @register.filter
@@ -249,16 +250,16 @@ def recent_channels(overview: Overview) -> SafeString:
 @register.simple_tag
 def other_channels(overview: Overview) -> SafeString:
     """Render the channels whose newest messages are not shown: folded by guild, each with the day of the last one."""
-    by_guild: dict[str, list[ActiveChannel]] = {}
+    by_guild: dict[tuple[str, int], list[ActiveChannel]] = {}
     for entry in overview.others:
         guild = entry.channel.guild
-        by_guild.setdefault(str(guild) if guild else _("Direct messages"), []).append(entry)
+        by_guild.setdefault((str(guild), guild.pk) if guild else (_("Direct messages"), 0), []).append(entry)
     return fill_each(
         '<details class="guild-fold">\n<summary><bdi class="clip">{}</bdi>\n<span class="quiet small">{}</span>\n'
         '</summary>\n<ul class="channel-list">\n{}\n</ul>\n</details>',
         (
             (visible(name), formats.format_count(len(entries), "channel"), _other_channels(entries, overview))
-            for name, entries in sorted(by_guild.items())
+            for (name, _guild_id), entries in sorted(by_guild.items(), key=itemgetter(0))
         ),
     )
 
