@@ -35,7 +35,7 @@ _NARROW = {"keep_author": keep_author, "only_author": keep_other_authors, "keep_
 
 _FILTER_LABELS = {
     "running": gettext_lazy("Running"),
-    "ready": gettext_lazy("Awaiting confirmation"),
+    "ready": gettext_lazy("Waiting for confirmation"),
     "done": gettext_lazy("Done"),
     "failed": gettext_lazy("Failed"),
     "undone": gettext_lazy("Restored"),

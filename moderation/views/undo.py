@@ -109,6 +109,7 @@ def _request_or_show(
         "moderator": name_of(purge.moderator),
         "offer": offer,
         "channels": channels,
+        "channel_count": offer.channel_count,
         "other_channels": offer.channel_count - len(channels),
         "authors": authors,
         "other_authors": author_count - len(authors),

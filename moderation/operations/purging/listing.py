@@ -26,7 +26,7 @@ MAX_PLACES = 2
 
 STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
     "running": ("Running", ACTIVE_PURGES),
-    "ready": ("Awaiting confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
+    "ready": ("Waiting for confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
     "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
     "failed": ("Failed", frozenset({PurgeState.DONE_WITH_FAILURES})),
     "undone": ("Restored", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),

@@ -23,6 +23,7 @@ function count() {
   const selected = new Set(boxes().filter((box) => box.checked).map((box) => box.value)).size;
   bar.hidden = selected === 0;
   document.documentElement.classList.toggle("has-selection", selected > 0);
+  document.documentElement.classList.toggle("one-selected", selected === 1);
   if (selected === 0) return;
   for (const label of bar.querySelectorAll("[data-count]")) {
     label.textContent = labelFor(selected, label.dataset.forms);
