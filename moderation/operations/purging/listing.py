@@ -24,16 +24,16 @@ PURGES_PER_PAGE = 30
 MAX_PLACES = 2
 """Channels that are named for each purge in the list of what was deleted recently."""
 
-STATE_FILTERS: dict[str, tuple[str, frozenset[PurgeState]]] = {
-    "running": ("Running", ACTIVE_PURGES),
-    "ready": ("Waiting for confirmation", frozenset({PurgeState.SCANNING, PurgeState.READY})),
-    "done": ("Done", frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})),
-    "failed": ("Failed", frozenset({PurgeState.DONE_WITH_FAILURES})),
-    "undone": ("Restored", frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE})),
-    "erased": ("Erased", WITHOUT_COPIES),
-    "cancelled": ("Cancelled", frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED})),
+STATE_FILTERS: dict[str, frozenset[PurgeState]] = {
+    "running": ACTIVE_PURGES,
+    "ready": frozenset({PurgeState.SCANNING, PurgeState.READY}),
+    "done": frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED}),
+    "failed": frozenset({PurgeState.DONE_WITH_FAILURES}),
+    "undone": frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
+    "erased": WITHOUT_COPIES,
+    "cancelled": frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED}),
 }
-"""Filters by state, with their labels."""
+"""Filters by state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
         return purges
     if state not in STATE_FILTERS:
         raise BadInput(_("Unknown state “%(state)s”. Choose one of the filters.", state=state))
-    return purges.filter(state__in=STATE_FILTERS[state][1])
+    return purges.filter(state__in=STATE_FILTERS[state])
 
 
 def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
