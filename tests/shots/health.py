@@ -7,14 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, bucket_of
+from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.live import EMPTY, Live
-from chatstore.domain.runs import RunState, Severity
-from chatstore.domain.texts import format_date_range
+from chatstore.domain.runs import RunState
 from chatstore.models import Channel, ChannelDay, Guild, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
-from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.health.probes import probe_channel
 from chatstore.operations.health.summaries import refresh_summaries
@@ -23,6 +21,8 @@ from chatstore.store import figures, ledger
 from tests.moderation.channels import WILMA, by_victor, now_ms, purge_now, recent_ids, write
 
 BUCKETS = 74
+DEAD = 61_204
+"""Tombstones of the heavy bucket of the unhealthy channel."""
 WORST = (38_412, 12_850, 4_207, 1_316)
 """Tombstones of the worst buckets of other channels."""
 
@@ -51,16 +51,13 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
         if bucket % 11 not in (3, 4) and bucket != newest - 30:
             _fill(channel.pk, bucket, newest)
     unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
-    _note(channel.pk, unhealthy.dead, tombstones=61_204, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
-    _note(channel.pk, unhealthy.dead, hours=4, source="repair", **{SEEN_BY_REPAIR: 61_204})
+    _note(channel.pk, unhealthy.dead, tombstones=DEAD, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
+    _note(channel.pk, unhealthy.dead, hours=4, source="repair", **{SEEN_BY_REPAIR: DEAD})
     _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
     # A probe reads them, as does the page of the channel.
     write(channel, recent_ids(120), author=WILMA)
-    days = format_date_range(*bucket_days(unhealthy.dead))
-    text = f"{channel.full_name}, {days}: A full read scans 61,204 tombstones."
-    open_finding("heavy bucket", f"{channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, text))
     ids = [bucket_ids(unhealthy.purged)[0] + 7_000_000 * n for n in range(1, 400)]
     assert bucket_of(ids[-1]) == unhealthy.purged
     write(channel, ids)
@@ -109,7 +106,7 @@ def _add_days(channel_id: int) -> None:
         if 47 < ago < 52:
             continue
         # The last day has the figure of the bucket.
-        dead = 40 + ago % 9 if ago > 33 else 61_204 - (ago - 1) * 3
+        dead = 40 + ago % 9 if ago > 33 else DEAD - (ago - 1) * 3
         rows.append(
             ChannelDay(
                 channel_id=channel_id,
@@ -125,7 +122,7 @@ def _add_days(channel_id: int) -> None:
 def _add_runs(subject: str, otto: User) -> None:
     now = postgres_now()
     for job, hours, state, result, error in (
-        ("measure", 4, RunState.DONE, {"replicas are": "in sync", "tombstones on 127.0.0.1": 61_204}, ""),
+        ("measure", 4, RunState.DONE, {"replicas are": "in sync", "tombstones on 127.0.0.1": DEAD}, ""),
         ("compact", 3, RunState.FAILED, {}, "The last delete here is newer than the last repair. Repair it first."),
     ):
         at = now - dt.timedelta(hours=hours)

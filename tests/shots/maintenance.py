@@ -14,6 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
 from tests.pages.serving import Site
+from tests.shots.health import DEAD, UnhealthyChannel
 
 NIGHTS = 34
 BROKEN = "bookkeeping"
@@ -38,15 +39,13 @@ class MaintenanceScene:
     done: int
 
 
-def clear_runs() -> None:
-    """Delete the runs that tests left, and those of earlier scenes: the histories of jobs are of one month."""
+def replace_runs() -> None:
+    """Replace the runs of tests and earlier scenes by a month of nightly runs.
+
+    Before any other run of the scene: the list of runs is in the order of their ids.
+    """
     JobRun.objects.all().delete()
-
-
-def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> MaintenanceScene:
-    """Create a month of runs and the open findings."""
-    now = postgres_now()
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = postgres_now().replace(hour=0, minute=0, second=0, microsecond=0)
     for job, at, result in (
         ("repair", dt.timedelta(hours=2, minutes=30), {"nodes": 2, "tables": 7}),
         ("probe", dt.timedelta(minutes=30), {"channels": 412, "buckets with deletes": 36}),
@@ -56,6 +55,13 @@ def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> M
             due_at = midnight - dt.timedelta(days=nights) + at
             state = _state_of(job, nights)
             _make_run(job, due_at, state, result if state == RunState.DONE else {}, _describe_error(state))
+
+
+def make_maintenance_scene(
+    otto: User, *, channel_id: int, message_id: int, unhealthy: UnhealthyChannel
+) -> MaintenanceScene:
+    """Create the runs of today and the open findings. unhealthy: has the figures of the heavy bucket."""
+    now = postgres_now()
     failed = _make_run("authorless", now - dt.timedelta(hours=3), RunState.FAILED, {}, UNAVAILABLE)
     bucket = bucket_of(message_id)
     done = _make_run("probe", now - dt.timedelta(minutes=10), RunState.DONE, {"messages": 1_204, "tombstones": 2}, "")
@@ -74,7 +80,7 @@ def make_maintenance_scene(otto: User, *, channel_id: int, message_id: int) -> M
     JobSchedule.objects.update_or_create(
         job=BROKEN, defaults={"cron": "0 5 * * *", "zone": "Atlantis/Poseidonis", "changed_at": now}
     )
-    _open_findings(channel_id, bucket)
+    _open_findings(channel_id, bucket, unhealthy)
     return MaintenanceScene(failed.pk, running.pk, done.pk)
 
 
@@ -97,14 +103,15 @@ def fill_lists(site: Site) -> None:
     site.manage("shell", "--no-imports", "-c", _FILL_LISTS)
 
 
-def _open_findings(channel_id: int, bucket: int) -> None:
+def _open_findings(channel_id: int, bucket: int, unhealthy: UnhealthyChannel) -> None:
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
     place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_date_range(*bucket_days(bucket))}"
-    steps = f"{place}: A full read scans 61,204 tombstones (top partitions, 03:12 UTC)."
+    heavy = f"{unhealthy.channel.full_name}, {format_date_range(*bucket_days(unhealthy.dead))}"
+    steps = f"{heavy}: A full read scans {DEAD:,} tombstones."
     open_finding(
         "failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {UNAVAILABLE}", {"run": 0})
     )
-    open_finding("heavy bucket", f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, steps))
+    open_finding("heavy bucket", f"{unhealthy.channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, steps))
     lost = f"2 messages that should have been kept are missing after a purge in {place}."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."

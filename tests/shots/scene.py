@@ -160,6 +160,7 @@ def arrange_scene(folder: Path) -> Scene:
     cases = _report_some(mona, lena, sample)
     raid = write_raid(raiders=37, each=11, apart_ms=450)
     _save_members(sample, raid)
+    unhealthy = make_unhealthy_channel(mona, otto, beside=[one.channel_id for one in samples])
     return Scene(
         accounts=accounts,
         protected=protected,
@@ -193,8 +194,8 @@ def arrange_scene(folder: Path) -> Scene:
         removed=_first_selected_id(done),
         removed_author=emptied.victor,
         back=_first_selected_id(undone),
-        unhealthy=make_unhealthy_channel(mona, otto, beside=[one.channel_id for one in samples]),
-        maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message),
+        unhealthy=unhealthy,
+        maintenance=make_maintenance_scene(otto, channel_id=sample.channel_id, message_id=message, unhealthy=unhealthy),
         reported=cases[8],
         reported_own=cases[7],
         reported_claimed=cases[6],

@@ -32,7 +32,7 @@ from tests.shots.acts import (
     unfold,
 )
 from tests.shots.health import UnhealthyChannel
-from tests.shots.maintenance import BROKEN, clear_runs, fake_heartbeats, fill_lists, finish_maintenance_scene
+from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene, replace_runs
 from tests.shots.neighbours import show_activity
 from tests.shots.running_purge import begin_now, finish_running_purge
 from tests.shots.scene import Scene, arrange_scene
@@ -397,7 +397,7 @@ def main(arguments: Sequence[str]) -> int:
     widths = widths or ([CHECKED_WIDTH] if only_check else [*WIDTHS])
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        clear_runs()
+        replace_runs()
         if not only_check:
             # Its figures are in the pictures of health.
             call_command("repair")
