@@ -11,20 +11,24 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
 
 KEY = "active_channels"
-MAX_KEPT = 1_000
+MAX_KEPT = 100_000
+"""About ten megabytes."""
+
+MAX_ACTIVE = 1_000
+"""Channels of the last seconds that are returned, those with the newest messages."""
 
 POSTS_KEPT_SECONDS = 600
 BUSY_MINUTES = 3
 """The current minute and those before it whose posts are compared: a check each minute misses none."""
 
-MAX_BUSY = 100
+MAX_BUSY = 1_000
 """Channels of a minute that are returned as busy, those with the most posts first."""
 
 SLOT_MINUTES = 5
@@ -72,14 +76,27 @@ def last_active_channels(limit: int) -> list[int]:
     return [int(str(channel_id)) for channel_id in redis_client().zrevrange(KEY, 0, limit - 1)]
 
 
-def channels_active_within(seconds: float) -> set[int]:
-    """Return the channels with messages of the last seconds, at most `MAX_KEPT`. Raises `StoreUnavailable`."""
+def order_by_last_post(channel_ids: Sequence[int]) -> list[int]:
+    """Return those of the channels of which a post is recorded, newest first. Raises `StoreUnavailable`."""
+    if not channel_ids:
+        return []
+    times = redis_client().zmscore(KEY, [str(channel_id) for channel_id in channel_ids])
+    posted_at = {channel_id: at for channel_id, at in zip(channel_ids, times, strict=True) if at is not None}
+    return sorted(posted_at, key=lambda channel_id: (-posted_at[channel_id], channel_id))
+
+
+def channels_active_within(seconds: float) -> list[int]:
+    """Return the channels with messages of the last seconds, newest first, at most `MAX_ACTIVE`.
+
+    Raises `StoreUnavailable`.
+    """
     since = time.time() - seconds
-    return {int(str(channel_id)) for channel_id in redis_client().zrangebyscore(KEY, since, "+inf")}
+    found = redis_client().zrevrangebyscore(KEY, "+inf", since, 0, MAX_ACTIVE)
+    return [int(str(channel_id)) for channel_id in found]
 
 
 def last_post(channel_id: int) -> float | None:
-    """Return the time at which the channel's last post was recorded; None if it is unknown, or long ago.
+    """Return the time at which the channel's last post was recorded; None if it is unknown, or very long ago.
 
     It changes with each post, about a second later. Raises `StoreUnavailable`.
     """

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chatstore.domain.controls import show_hidden
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild
 from moderation.operations.lookup.sidebar import Sidebar
 from moderation.presentation.avatars import tone_of
 from moderation.presentation.formats import format_number, format_short
@@ -76,17 +76,24 @@ def guild_links(sidebar: Sidebar) -> SafeString:
     """Render guilds as icons, each a link to its most recently active channel."""
     current = sidebar.guild.pk if sidebar.guild and sidebar.channel_id is not None else None
     return fill_each(
-        '<li>\n<a class="guild tone{}{}" href="{}" title="{}"{}>{}<span class="sr">{}</span></a>\n</li>',
+        '<li>\n<a class="guild tone{}{}{}" href="{}" title="{}"{}>{}<span class="sr">{}</span></a>\n</li>',
         (
             (
                 tone_of(guild.pk),
                 " live" if guild.pk in sidebar.active_guilds else "",
+                " raided" if guild.pk in sidebar.raided_guilds else "",
                 url_of("guild", guild.pk),
-                show_hidden(str(guild)),
+                name,
                 _CURRENT if guild.pk == current else "",
                 draw_guild_icon(guild.name, guild.icon_url),
-                show_hidden(str(guild)),
+                name,
             )
             for guild in sidebar.guilds
+            for name in (_name_of(guild, sidebar),)
         ),
     )
+
+
+def _name_of(guild: Guild, sidebar: Sidebar) -> str:
+    name = show_hidden(str(guild))
+    return _("%(name)s: possible raid") % {"name": name} if guild.pk in sidebar.raided_guilds else name

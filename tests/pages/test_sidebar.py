@@ -10,13 +10,17 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, Guild
 from chatstore.models.users import User
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import activity
 from chatstore.store.redis import redis_client
 from moderation.operations.lookup.sidebar import MAX_NEIGHBOURS
+from moderation.operations.raids.detection import RAID
 from tests.moderation.channels import make_channel, now_ms
+from tests.moderation.raids import forget_raids
 from tests.waiting import wait_until
 
 SignIn = Callable[[User], Client]
@@ -110,6 +114,30 @@ def test_the_list_takes_few_statements_however_many_channels_there_are(
     client.get(f"/channels/{opened.pk}/")
     with django_assert_max_num_queries(MAX_STATEMENTS):
         assert "pier-29" in sidebar_of(client, "/sidebar/")
+
+
+def test_a_large_guild_lists_the_open_the_raided_and_the_active_channels_whatever_their_names(
+    guild: Guild, mona: User, sign_in: SignIn
+) -> None:
+    first = make_channel(guild=guild, name="0")
+    Channel.objects.bulk_create(
+        Channel(pk=first.pk + number, guild=guild, name=f"pier-{number:04}") for number in range(1, 200)
+    )
+    opened, raided, active, quiet = (Channel.objects.get(pk=first.pk + number) for number in (199, 198, 197, 196))
+    note_posts({active: now_ms() / 1000})
+    open_finding(RAID, str(raided.pk), Problem(Severity.CRITICAL, "Possible raid", {"since_ms": now_ms()}))
+    try:
+        html = sidebar_of(sign_in(mona), f"/sidebar/?channel={opened.pk}")
+    finally:
+        forget_raids()
+    listed = [int(found) for found in re.findall(r"/channels/(\d+)/", html)]
+    assert len(listed) == MAX_NEIGHBOURS
+    assert listed == sorted(listed)
+    assert listed[-3:] == [active.pk, raided.pk, opened.pk]
+    assert quiet.pk not in listed
+    icon = next(link for link in html.split("<li>") if f"/guilds/{guild.pk}/" in link)
+    assert "guild tone" in icon
+    assert 'title="Tide Walkers: possible raid"' in icon
 
 
 def test_a_guild_with_very_many_channels_refers_to_the_search(guild: Guild, mona: User, sign_in: SignIn) -> None:

@@ -19,7 +19,7 @@ from chatstore.operations.gateway.timeline import (
     newest_messages,
     rank_by_activity,
 )
-from chatstore.store.activity import MAX_KEPT, last_active_channels
+from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.presentation.markup import find_mentioned_channels
 
@@ -92,10 +92,14 @@ def _channels_to_rank(user: Actor) -> list[Channel]:
 
 def newest_among(channels: ChannelQuerySet, *, limit: int) -> list[Channel]:
     """Return those of some channels with the newest messages, newest first. Raises `StoreUnavailable`."""
-    active = last_active_channels(MAX_KEPT)
-    # Their ids alone at first: a thousand rows are not needed to show one.
-    known = set(channels.order_by().filter(pk__in=active).values_list("pk", flat=True)) if active else set()
+    # Their ids alone: a thousand rows are not needed to show one.
+    ids = channels.order_by().values_list("pk", flat=True)
+    active = last_active_channels(MAX_ACTIVE)
+    known = set(ids.filter(pk__in=active)) if active else set()
     first = [channel_id for channel_id in active if channel_id in known][:limit]
+    if len(first) < limit and len(active) == MAX_ACTIVE:
+        # Other channels are busier than most of these.
+        first = order_by_last_post(list(ids))[:limit]
     found = channels.in_bulk(first) if first else {}
     return [found[channel_id] for channel_id in first if channel_id in found]
 

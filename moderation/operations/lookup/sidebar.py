@@ -17,6 +17,9 @@ from moderation.operations.raids.detection import raided_channels
 from moderation.store.visited_channels import visit_channel, visited_channels
 
 MAX_NEIGHBOURS = 80
+MAX_URGENT = 40
+"""Channels that are listed although others of a large guild precede them by name."""
+
 MAX_GUILDS = 200
 
 MAX_RECENT = 8
@@ -29,10 +32,11 @@ class Sidebar:
     """Guilds, and the channels of one of them, by category and name.
 
     guild: whose channels are listed; None for direct messages. channel_id: the channel that the page is about.
-    is_open: the page shows the channel itself. has_more: the guild has more channels than are listed. pinned, recent:
+    is_open: the page shows the channel itself. has_more: the guild has more channels than are listed, which always
+    include the one that the page is about, those with a possible raid, and the most active ones. pinned, recent:
     channels of any guild that the user pinned, or opened lately without pinning them. raided: ids of channels with a
-    possible raid. active: ids of channels with a message within the last hour; active_guilds: their guilds, None for
-    direct messages. posts: posts of the last hour by channel, of the listed ones that have any.
+    possible raid. active: ids of channels with a message within the last hour. raided_guilds, active_guilds: their
+    guilds, None for direct messages. posts: posts of the last hour by channel, of the listed ones that have any.
     """
 
     guilds: Sequence[Guild]
@@ -44,6 +48,7 @@ class Sidebar:
     pinned: Sequence[Channel]
     recent: Sequence[Channel]
     raided: Collection[int]
+    raided_guilds: Collection[int | None]
     active: Collection[int]
     active_guilds: Collection[int | None]
     posts: Mapping[int, tuple[int, ...]]
@@ -71,22 +76,24 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     near = channel or (opened[0] if opened else _first_channel(user))
     active, pinned, guild = _active_channels(), pinned_channels(user), near.guild if near else None
     recent = [other for other in opened if other not in pinned and other != channel][:MAX_RECENT]
+    raided = raided_channels(user)
     same = visible_channels(user).filter(guild=guild).order_by("category", "name", "pk")
     neighbours = list(same[: MAX_NEIGHBOURS + 1]) if near else []
-    guilds = visible_channels(user).filter(pk__in=active).order_by().values_list("guild_id", flat=True).distinct()
-    listed = neighbours[:MAX_NEIGHBOURS]
+    has_more = len(neighbours) > MAX_NEIGHBOURS
+    listed = _with_urgent(neighbours, same, near, raided, active) if near and has_more else neighbours
     return Sidebar(
         guilds=_list_guilds(user, among_them=guild.pk if guild else None),
         guild=guild,
         channel_id=channel.pk if channel else None,
         is_open=is_open,
         neighbours=listed,
-        has_more=len(neighbours) > MAX_NEIGHBOURS,
+        has_more=has_more,
         pinned=pinned,
         recent=recent,
-        raided=raided_channels(user),
-        active=active,
-        active_guilds=set(guilds) if active else (),
+        raided=raided,
+        raided_guilds=_guilds_of(user, raided),
+        active=set(active),
+        active_guilds=_guilds_of(user, active),
         posts=_posts_of({each.pk for each in (*listed, *pinned, *recent)}),
     )
 
@@ -143,8 +150,30 @@ def entrance_of(user: Actor, guild_id: int) -> Channel:
     return channel
 
 
-def _active_channels() -> set[int]:
+def _active_channels() -> list[int]:
     try:
         return channels_active_within(ACTIVE_SECONDS)
     except StoreUnavailable:
+        return []
+
+
+def _with_urgent(
+    first: Sequence[Channel], same: ChannelQuerySet, near: Channel, raided: Collection[int], active: Sequence[int]
+) -> list[Channel]:
+    """Return as many of a guild's channels as are listed: `near`, raided and active ones, then the first ones.
+
+    same: all channels of the guild, in the order in which they are listed. active: the newest messages first.
+    """
+    urgent = [near.pk, *raided, *active]
+    here = set(same.filter(pk__in=urgent).order_by().values_list("pk", flat=True))
+    ids = [channel_id for channel_id in urgent if channel_id in here][:MAX_URGENT]
+    others = [channel.pk for channel in first if channel.pk not in ids]
+    return list(same.filter(pk__in=[*ids, *others[: MAX_NEIGHBOURS - len(ids)]]))
+
+
+def _guilds_of(user: Actor, channel_ids: Collection[int]) -> set[int | None]:
+    """Return the guilds of those of the channels that the user may open; None among them for direct messages."""
+    if not channel_ids:
         return set()
+    here = visible_channels(user).filter(pk__in=channel_ids)
+    return set(here.order_by().values_list("guild_id", flat=True).distinct())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -25,7 +26,7 @@ from moderation.operations.access.visibility import visible_channels
 from moderation.operations.lookup import recent_posts
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.lookup.author_places import first_places
-from moderation.operations.lookup.channels import channels_by_activity
+from moderation.operations.lookup.channels import channels_by_activity, newest_among
 from moderation.operations.lookup.recent_posts import recent_posts_of
 from moderation.operations.lookup.search import MAX_RECENT, search_anything
 from moderation.operations.lookup.sidebar import sidebar_of
@@ -218,6 +219,19 @@ def test_places_that_cannot_be_opened_leave_room_for_others(mona: User) -> None:
     Channel.objects.filter(pk=channels[0].pk).delete()
     (shown,) = [one for one in list_deleted(mona, moderator=mona.get_username()).purges if one.listed.purge == purge]
     assert (list(shown.places), shown.other_places) == (channels[1:], len(counts) - MAX_PLACES)
+
+
+@pytest.mark.usefixtures("_busy_elsewhere")
+def test_busier_channels_elsewhere_leave_ones_own_in_the_order_of_their_last_messages(
+    gina: User, here: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moderation.operations.lookup.channels.MAX_ACTIVE", 20)
+    own = [here, *(Channel.objects.create(pk=here.pk + number, guild=here.guild, name="a") for number in (1, 2, 3))]
+    posted_at = {channel.pk: time.time() - 86_400 * ago for channel, ago in zip(own, (2, 4, 1), strict=False)}
+    redis_client().zadd(activity.KEY, {str(channel_id): at for channel_id, at in posted_at.items()})
+    newest = newest_among(visible_channels(gina), limit=2)
+    assert [channel.pk for channel in newest] == [own[2].pk, own[0].pk]
+    assert len(newest_among(visible_channels(gina), limit=9)) == 3
 
 
 def test_guilds_of_the_same_name_hide_no_guild_of_an_administrator() -> None:
