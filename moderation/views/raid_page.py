@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -79,6 +79,7 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
     kept = [message for message in review.recent.messages if message.author_id in spared]
     established = sum(line.is_checked and line.account.is_established for line in lines)
     similar = review.assessment.similar
+    shown = {line.account.author_id for line in (*taking_part[:MAX_ACCOUNTS], *others[:MAX_OTHER_ACCOUNTS])}
     return {
         "review": review,
         "channel": review.channel,
@@ -89,7 +90,8 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
         "others": others[:MAX_OTHER_ACCOUNTS],
         "other_count": len(others),
         "more_others": len(others[MAX_OTHER_ACCOUNTS:]),
-        "listed": " ".join(str(line.account.author_id) for line in lines),
+        "listed": _join_ids(chosen.keys() | shown),
+        "chosen_elsewhere": _join_ids(author_id for author_id in chosen.keys() - shown if chosen[author_id]),
         "established": established,
         "similar": [_describe_similar(group) for group in similar[:MAX_SIMILAR]],
         "more_similar": len(similar[MAX_SIMILAR:]),
@@ -103,14 +105,22 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
 
 
 def _read_chosen(fields: QueryDict) -> Mapping[int, bool]:
-    """Return which of the accounts that the form listed were selected, to keep the choice for another time range."""
+    """Return which of the accounts that the form has listed are selected, to keep the choice for another time range.
+
+    Those without messages in the time that the form showed were selected, or not, in an earlier one.
+    """
+    chosen = (*fields.getlist("account"), *fields.get("chosen_elsewhere", "").split())
     try:
-        selected = {parse_snowflake(text) for text in fields.getlist("account")}
+        selected = {parse_snowflake(text) for text in chosen}
         return {
             author_id: author_id in selected for author_id in map(parse_snowflake, fields.get("listed", "").split())
         }
     except BadInput:
         return {}
+
+
+def _join_ids(author_ids: Iterable[int]) -> str:
+    return " ".join(str(author_id) for author_id in sorted(author_ids))
 
 
 def _newest_texts(messages: Sequence[Message]) -> dict[int, Message]:

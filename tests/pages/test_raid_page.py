@@ -112,6 +112,26 @@ def test_another_time_keeps_what_was_selected(raid: Raid, mona: User, sign_in: S
     assert "1 of the selected accounts has been here for over a year." in " ".join(html.split())
 
 
+def test_a_time_without_an_account_keeps_its_choice_for_the_next_one(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    client, url = sign_in(mona), f"/raids/{raid.channel.pk}/"
+    html = client.get(url).content.decode()
+    spared, *_ = raid.raiders
+    added, *_ = raid.members
+    chosen = raid.raiders - {spared} | {added}
+    minute = now_ms() // MINUTE_MS
+    nobody = {"start": str(minute - 40), "end": str(minute - 30), "show": "1"}
+    fields = {"account": [str(account) for account in chosen], **hidden_fields(html), **nobody}
+    html = client.post(url, fields).content.decode()
+    assert checked(html) == set()
+    html = client.post(url, {**hidden_fields(html), **nobody}).content.decode()
+    html = client.post(url, {**hidden_fields(html), "show": "all"}).content.decode()
+    assert checked(html) == chosen
+
+
+def hidden_fields(html: str) -> dict[str, str]:
+    return dict(re.findall(r'<input type="hidden" name="(listed|chosen_elsewhere)" value="([\d ]*)"', html))
+
+
 @pytest.mark.parametrize("fields", [{}, {"account": "7", "start": "yesterday"}, {"account": "x", "start": "1"}])
 def test_what_selects_nothing_is_refused(fields: dict[str, str], raid: Raid, mona: User, sign_in: SignIn) -> None:
     response = sign_in(mona).post(f"/raids/{raid.channel.pk}/", fields)

@@ -2,13 +2,15 @@
 
 A check costs three queries of Redis and two of Postgres while no channel is unusually busy. Only channels with many
 posts in one of the last minutes are looked at: first their usual rate, then, if it is exceeded, their newest messages.
+Those that grew most within the hour come first, so that a raid is found however many channels are always busy.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Mapping, Sequence
 
 from django.db.models import BigIntegerField, Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Cast
@@ -25,7 +27,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
-from chatstore.store.activity import busy_channels
+from chatstore.store.activity import SLOT_MINUTES, busy_channels, posts_of_hour
 from moderation.domain.raids import Assessment, Limits
 from moderation.models import RaidSettings, Step
 from moderation.operations.access.audit import record_action
@@ -42,6 +44,12 @@ RAID = "raid"
 LOOK_BACK_MS = 30 * MINUTE_MS
 """A raid is reported for half an hour after its last message, unless it is purged: its messages are still there."""
 
+MAX_UNREADABLE = 20
+"""Channels that could not be read in one check, after which no other is tried: each may take seconds."""
+
+CHECK_SECONDS = 30.0
+"""Time for one check. Channels that it does not reach are looked at in the next one, if they are still busy."""
+
 MAX_NOTICES = 3
 
 MAX_MARKED = 100
@@ -54,7 +62,8 @@ def check_raids(now: dt.datetime) -> None:
     The finding of a channel that cannot be read stays as it is, and the other channels are checked.
     """
     busy, reported = busy_channels(_least_rate()), _reported_raids()
-    found, unchecked = _check(busy.keys() | reported.keys(), busy=busy, reported=reported, now=now)
+    others = [channel_id for channel_id in order_by_growth(busy) if channel_id not in reported]
+    found, unchecked = _check([*reported, *others], busy=busy, reported=reported, now=now)
     sync_findings(RAID, found, unchecked=unchecked)
 
 
@@ -63,7 +72,7 @@ def recheck_purged_raids(purge_id: int) -> None:
     if reported := _reported_raids():
         steps = Step.objects.filter(purge_id=purge_id, channel_id__in=reported)
         if purged := set(steps.values_list("channel_id", flat=True)):
-            found, unchecked = _check(purged, busy={}, reported=reported, now=postgres_now())
+            found, unchecked = _check(sorted(purged), busy={}, reported=reported, now=postgres_now())
             sync_findings(RAID, found, unchecked=unchecked, among=Q(subject__in=[str(one) for one in purged]))
 
 
@@ -71,18 +80,34 @@ def _reported_raids() -> dict[int, Finding]:
     return {int(finding.subject): finding for finding in Finding.objects.open().filter(kind=RAID)}
 
 
+def order_by_growth(busy: Mapping[int, int]) -> list[int]:
+    """Return busy channels, those first whose posts grew most within the hour. busy: with their posts in a minute."""
+    hours = posts_of_hour(busy)
+
+    def grew(channel_id: int) -> float:
+        # A raid is in the newest parts only.
+        earlier = hours.get(channel_id, ())[:-2]
+        usual = sum(earlier) / (len(earlier) * SLOT_MINUTES) if earlier else 0
+        return busy[channel_id] / max(usual, 1)
+
+    return sorted(busy, key=grew, reverse=True)
+
+
 def _check(
-    channel_ids: Collection[int], *, busy: Mapping[int, int], reported: Mapping[int, Finding], now: dt.datetime
+    channel_ids: Sequence[int], *, busy: Mapping[int, int], reported: Mapping[int, Finding], now: dt.datetime
 ) -> tuple[dict[str, Problem], list[str]]:
-    """Return the raids of some channels, and the channels that could not be checked."""
+    """Return the raids of some channels, in this order, and the channels that could not be checked."""
     channels = Channel.objects.select_related("guild").in_bulk(channel_ids)
     settings = settings_of({channel.guild_id for channel in channels.values()})
-    now_ms = unix_ms(now)
+    now_ms, until = unix_ms(now), time.monotonic() + CHECK_SECONDS
     found: dict[str, Problem] = {}
     unchecked: list[str] = []
-    for channel_id, channel in channels.items():
-        own, known = settings[channel.guild_id], reported.get(channel_id)
-        if not own.is_enabled:
+    for channel_id in channel_ids:
+        channel, known = channels.get(channel_id), reported.get(channel_id)
+        if channel is None or not (own := settings[channel.guild_id]).is_enabled:
+            continue
+        if time.monotonic() > until or len(unchecked) >= MAX_UNREADABLE:
+            unchecked.append(str(channel_id))
             continue
         try:
             if known is None and not _is_unusual(channel_id, busy[channel_id], own.limits, now_ms=now_ms):
@@ -96,6 +121,8 @@ def _check(
             continue
         if assessment.is_raid:
             found[str(channel_id)] = _describe_raid(channel, assessment, known=known)
+    if unchecked:
+        logger.warning("%s of %s busy channels could not be checked for raids", len(unchecked), len(channel_ids))
     return found, unchecked
 
 

@@ -23,6 +23,11 @@ MAX_MESSAGES = 2_000
 FIRST_SEEN_SECONDS = 1.0
 """For reading when authors posted first. Those who are not reached count as new for the whole of their first bucket."""
 
+USUAL_RATE_SECONDS = 3_600
+"""Age up to which the usual rate of a channel is not read again."""
+
+MAX_USUAL_RATES = 20_000
+
 USUAL_BUCKETS = 3
 """Complete buckets, of ten days each, of which the usual rate is the mean."""
 
@@ -79,11 +84,28 @@ def _read_first_seen(messages: Sequence[Message], *, since_ms: int) -> dict[int,
     return {author_id: seen for author_id in oldest if (seen := reader.get(author_id)) is not None}
 
 
+_usual_rates: dict[int, tuple[float, float]] = {}
+"""By channel: when it was read, on the monotonic clock, and the rate."""
+
+
 def usual_rate(channel_id: int, *, now_ms: int) -> float:
     """Return the channel's mean number of messages per minute in the last buckets that were counted; 0 without any.
 
-    The current bucket is left out, since it contains the raid. Raises `StoreUnavailable`.
+    The current bucket is left out, since it contains the raid. Known since `USUAL_RATE_SECONDS` at most: channels that
+    are always busy are asked for in each check. Raises `StoreUnavailable`.
     """
+    now = time.monotonic()
+    known = _usual_rates.get(channel_id)
+    if known is not None and now - known[0] < USUAL_RATE_SECONDS:
+        return known[1]
+    rate = _read_usual_rate(channel_id, now_ms=now_ms)
+    if len(_usual_rates) >= MAX_USUAL_RATES:
+        _usual_rates.clear()
+    _usual_rates[channel_id] = (now, rate)
+    return rate
+
+
+def _read_usual_rate(channel_id: int, *, now_ms: int) -> float:
     current = bucket_at(now_ms)
     counts = [entry.count for entry in count_buckets(channel_id) if entry.bucket < current and entry.count is not None]
     newest = counts[-USUAL_BUCKETS:]

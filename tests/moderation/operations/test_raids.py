@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,13 +17,14 @@ from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.store import cassandra
+from chatstore.store import activity, cassandra
 from chatstore.store.activity import busy_channels
+from chatstore.store.redis import redis_client
 from moderation.domain.first_seen import FirstSeen
 from moderation.domain.raids import Sign
 from moderation.models import AuditEntry, RaidSettings
 from moderation.operations.raids import reading
-from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids
+from moderation.operations.raids.detection import RAID, check_raids, dismiss_raid, list_raids, order_by_growth
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.tasks import run_purge
 from tests.moderation.channels import confirm, ids_of, make_channel, now_ms, preview, run_to_end, write
@@ -144,6 +146,26 @@ def test_a_channel_that_cannot_be_read_keeps_its_finding_and_others_are_checked(
         with monkeypatch.context() as patched:
             make_unreadable(unreadable, patched)
             assert reported(unreadable) == finding
+
+
+def test_a_raid_is_found_behind_hundreds_of_channels_that_are_always_busy(mona: User) -> None:
+    raid = write_noticed_raid()
+    first, minute = make_snowflake(now_ms()), now_ms() // MINUTE_MS
+    busy = {str(first + number): 900 for number in range(300)}
+    # The minute may end while the test runs.
+    keys = [f"posts:{minute}", f"posts:{minute + 1}"]
+    for key in keys:
+        redis_client().zadd(key, busy)
+        redis_client().expire(key, activity.POSTS_KEPT_SECONDS)
+    assert reported(raid) is not None
+
+
+def test_channels_that_grew_most_are_looked_at_first() -> None:
+    slot = int(time.time() // (activity.SLOT_MINUTES * 60))
+    steady = make_snowflake(now_ms())
+    for ago in range(activity.SLOTS):
+        redis_client().zadd(f"posts_of_slot:{slot - ago}", {str(steady): 900 * activity.SLOT_MINUTES})
+    assert order_by_growth({steady: 950, steady + 1: 25}) == [steady + 1, steady]
 
 
 def test_a_guild_can_switch_the_detection_off(mona: User) -> None:
