@@ -159,16 +159,24 @@ def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id:
         if page is None or page.channel_id != channel.pk:
             page = Page.of(context, channel, is_sample=True)
         if headings and item.new_channel:
-            drawn.append(_draw_channel(item.new_channel))
+            drawn.append(_draw_channel(item.new_channel, context))
         drawn.append(_draw_manifest_row(item, page, form_id))
     return join(drawn)
 
 
-def _draw_channel(channel: Channel) -> SafeString:
+def _draw_channel(channel: Channel, context: template.Context) -> SafeString:
+    name, purge = visible(channel.full_name), context["purge"]
+    narrow = fill(
+        '<a class="small" href="{}?channel={}">{}</a>\n',
+        url_of("purge_messages", purge.pk),
+        channel.pk,
+        fill_named(_('Only this channel<span class="sr">: %(name)s</span>'), name=name),
+    )
     return fill(
-        '<h2 class="in-channel">\n<a href="{}#end"><bdi>{}</bdi></a>\n</h2>\n',
+        '<div class="in-channel row">\n<h2>\n<a href="{}#end"><bdi>{}</bdi></a>\n</h2>\n{}</div>\n',
         url_of("timeline", channel.pk),
-        visible(channel.full_name),
+        name,
+        "" if context["channel_id"] or context["import_id"] or not context["has_several_channels"] else narrow,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 
@@ -13,8 +14,10 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.moderation.channels import (
@@ -90,6 +93,36 @@ def test_the_list_tells_what_is_to_be_deleted_deleted_and_restored(
     request_undo(purge.pk, moderator=previewed.moderator, part=part, reason="Appeal accepted")
     run_to_end(purge)
     assert rows() == [("restored", "restored")] * 2 + [("deleted", "deleted")] * 4
+
+
+def test_the_list_of_one_author_or_channel_keeps_or_restores_it(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    client, purge = sign_in(mona), preview(mona, everything_in(channels))
+    path, other = f"/purges/{purge.pk}/", channels[1].pk
+    listed = read_html(client, f"{path}messages/")
+    assert f'href="{path}messages/?channel={other}"' in listed
+    assert "Keep this" not in listed
+    for query, name in ((f"channel={other}", "keep_channel"), (f"author={WILMA}", "keep_author")):
+        listed = read_html(client, f"{path}messages/?{query}")
+        fields = read_fields(listed, f"{path}narrow/") | {name: query.split("=")[1]}
+        assert f'name="{name}" value="{fields[name]}"' in listed
+        response = client.post(f"{path}narrow/", fields)
+        path = response["Location"]
+        purge = Purge.objects.get(pk=int(path.strip("/").split("/")[1]))
+        if purge.state == PurgeState.SCANNING:
+            scan_purge(purge.pk)
+            purge.refresh_from_db()
+    run_to_end(confirm(mona, purge))
+    assert ids_of(channels[0], bucket()) == old_ids(40)[1:20:2]
+    listed = read_html(client, f"{path}messages/?author={VICTOR}&channel={channels[0].pk}")
+    assert "Restore these messages" not in read_html(client, f"{path}messages/")
+    offer = re.search(rf'href="({path}undo/\?[^"]*)"', listed)
+    assert offer is not None
+    assert "Restore 10 messages?" in read_html(client, html.unescape(offer[1]))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    run_to_end(purge)
+    assert "Restore these messages" not in read_html(client, f"{path}messages/?author={VICTOR}")
 
 
 def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
