@@ -280,12 +280,15 @@ def _conditions_on_times(purge: Purge) -> dict[str, bool]:
 
 
 def _compose_url(purge: Purge) -> str:
-    """Return the URL of the composer, filled in with the purge's selection."""
+    """Return the URL of the composer, whose preview will replace this one.
+
+    It is filled in with the purge's selection, unless that is a whole channel or messages that were selected one by
+    one: neither can be typed there.
+    """
     selection = Selection.from_json(purge.selection)
     channel_id = selection.only_channel_id
     url = reverse("compose_everywhere") if channel_id is None else reverse("compose", args=[channel_id])
-    # Selected messages, or a whole channel, cannot be typed there.
-    return url if selection.where is None else f"{url}?preview={purge.pk}"
+    return f"{url}?preview={purge.pk}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,25 @@ def test_the_new_preview_replaces_the_old_one(draft: Purge, mona: User, sign_in:
     assert "Preview again" in client.get(f"/purges/{draft.pk}/").content.decode()
 
 
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_preview_of_a_whole_channel_or_of_chosen_messages_is_replaced_by_conditions(
+    channel: Channel, mona: User, sign_in: SignIn, *, everything: bool
+) -> None:
+    ids = () if everything else tuple(old_ids(20)[:3])
+    draft = preview(mona, Selection(channel_ids=(channel.pk,), message_ids=ids, everything=everything))
+    client, url = sign_in(mona), f"/channels/{channel.pk}/delete/"
+    label = "Change the selection" if everything else "Select by conditions instead"
+    assert re.search(
+        rf'href="{url}\?preview={draft.pk}">\s*{label}', client.get(f"/purges/{draft.pk}/").content.decode()
+    )
+    page = client.get(f"{url}?preview={draft.pk}").content.decode()
+    # In the form of conditions, and in that of the whole channel.
+    assert page.count(f'<input type="hidden" name="preview" value="{draft.pk}">') == 2
+    client.post(url, {"preview": str(draft.pk), "authors": str(WILMA)})
+    draft.refresh_from_db()
+    assert draft.state == PurgeState.EXPIRED
+
+
 def test_the_composer_says_that_excluded_messages_are_included_again(draft: Purge, mona: User, sign_in: SignIn) -> None:
     client = sign_in(mona)
     assert "excluded there" not in composer_of(client, draft)
