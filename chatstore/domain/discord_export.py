@@ -226,8 +226,15 @@ def parse_roles(author: Json) -> tuple[MemberRole, ...] | None:
         if isinstance(raw, dict) and (name := clean_name(raw.get("name"), MAX_ROLE_CHARACTERS)):
             position = raw.get("position")
             rank = -position if isinstance(position, int) else 0
-            found.append((rank, place, MemberRole(name, clean_color(raw.get("color")))))
-    return tuple(role for _, _, role in sorted(found)[:MAX_ROLES]) or None
+            found.append((rank, place, MemberRole(name, clean_color(raw.get("color")), _role_id(raw))))
+    return tuple(role for _, _, role in sorted(found, key=lambda one: one[:2])[:MAX_ROLES]) or None
+
+
+def _role_id(raw: Json) -> int | None:
+    try:
+        return parse_snowflake(raw.get("id"))
+    except BadInput:
+        return None
 
 
 def is_webhook(author: Json) -> bool:

@@ -27,10 +27,14 @@ _COLOR = re.compile("#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True)
 class MemberRole:
-    """A role of a member in the chat; not a role of staff. color: "#1ac2b5", or "" for none."""
+    """A role of a member in the chat; not a role of staff. color: "#1ac2b5", or "" for none.
+
+    role_id: names the role where messages mention it; None if unknown.
+    """
 
     name: str
     color: str = ""
+    role_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ def _check_role(role: object) -> None:
     name = check_text("a role's name", role.name, maximum=MAX_ROLE_CHARACTERS)
     if "\x00" in name or not name.strip():
         raise BadInput("a role's name is empty or contains a null character")
+    if role.role_id is not None:
+        check_id(role.role_id, what="role id")
     if role.color != "" and not clean_color(role.color):
         raise BadInput('a role\'s color must look like "#1ac2b5", or be empty')
 
@@ -109,7 +115,7 @@ def is_icon_url(url: str) -> bool:
 
 
 def roles_as_json(roles: Sequence[MemberRole]) -> list[dict[str, str]]:
-    """Return roles as they are stored."""
+    """Return roles as they are stored with each member, without their IDs."""
     return [{"name": role.name, "color": role.color.lower()} for role in roles]
 
 

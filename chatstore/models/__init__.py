@@ -12,7 +12,7 @@ from chatstore.models.cassandra import (
     QuarantineRow,
     WithdrawnRow,
 )
-from chatstore.models.chat import Channel, ChatUser, Guild, GuildMember
+from chatstore.models.chat import Channel, ChatUser, Guild, GuildMember, GuildRole
 from chatstore.models.jobs import BucketStamp, ChannelLock, WorkerLease
 from chatstore.models.maintenance import BucketDeletes, ChannelDay, ChannelSummary, Finding, JobRun, JobSchedule
 from chatstore.models.reports import Report, ReportCase
@@ -32,6 +32,7 @@ __all__ = [
     "Finding",
     "Guild",
     "GuildMember",
+    "GuildRole",
     "JobRun",
     "JobSchedule",
     "MessageRow",

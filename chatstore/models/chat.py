@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from chatstore.domain.members import MAX_ICON_CHARACTERS, MemberRole, roles_from_json
+from chatstore.domain.members import MAX_ICON_CHARACTERS, MAX_ROLE_CHARACTERS, MemberRole, roles_from_json
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
 
 
@@ -118,3 +118,18 @@ class GuildMember(models.Model):
     def member_roles(self) -> tuple[MemberRole, ...]:
         """The roles, the highest first; none if they are unknown."""
         return roles_from_json(self.roles)
+
+
+class GuildRole(models.Model):
+    """Name of a role in the chat, for messages that mention it."""
+
+    pk = models.CompositePrimaryKey("guild_id", "role_id")
+    guild = models.ForeignKey(Guild, on_delete=models.PROTECT, related_name="+", db_index=False)
+    role_id = models.BigIntegerField()
+    name = models.CharField(max_length=MAX_ROLE_CHARACTERS)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"role {self.role_id} in guild {self.guild_id}"

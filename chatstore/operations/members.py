@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from chatstore.domain.members import Member, MemberRole, role_from_json, roles_as_json
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.models import GuildMember
+from chatstore.models import GuildMember, GuildRole
 
 MEMBERS_PER_STATEMENT = 1_000
 
@@ -29,15 +29,25 @@ _UPSERT = f"""INSERT INTO {_TABLE} AS known (guild_id, user_id, joined_at, roles
     WHERE (known.joined_at, known.roles) IS DISTINCT FROM
         (greatest(known.joined_at, excluded.joined_at), coalesce(excluded.roles, known.roles))"""
 
+_ROLES = GuildRole._meta.db_table
+
+_UPSERT_ROLES = f"""INSERT INTO {_ROLES} AS known (guild_id, role_id, name)
+    SELECT guild_id, role_id, name
+    FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS new (guild_id, role_id, name)
+    ORDER BY guild_id, role_id
+    ON CONFLICT (guild_id, role_id) DO UPDATE SET name = excluded.name WHERE known.name <> excluded.name"""
+
 
 @transaction.atomic
 def upsert_members(members: Mapping[tuple[int, int], Member]) -> None:
-    """Store members by (guild id, user id), all or none. The guilds exist."""
+    """Store members by (guild id, user id), and the names of their roles, all or none. The guilds exist."""
     rows = sorted(members.items())
     for start in range(0, len(rows), MEMBERS_PER_STATEMENT):
         some = rows[start : start + MEMBERS_PER_STATEMENT]
         with connection.cursor() as cursor:
             cursor.execute(_UPSERT, _columns(some))
+            if named := _named_roles(some):
+                cursor.execute(_UPSERT_ROLES, [list(column) for column in zip(*named, strict=True)])
 
 
 def _columns(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[list[object]]:
@@ -65,3 +75,22 @@ def join_times(guild_id: int | None, user_ids: Collection[int]) -> dict[int, int
     members = GuildMember.objects.filter(guild_id=guild_id, user_id__in=user_ids)
     joined = members.values_list("user_id", "joined_at")
     return {user_id: unix_ms(joined_at) for user_id, joined_at in joined if joined_at is not None}
+
+
+def _named_roles(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[tuple[int, int, str]]:
+    """Return the roles that have an ID, each once, by guild ID and role ID, with its name."""
+    named = {
+        (guild_id, role.role_id): role.name
+        for (guild_id, _), member in rows
+        for role in member.roles or ()
+        if role.role_id is not None
+    }
+    return [(*key, named[key]) for key in sorted(named)]
+
+
+def names_of_roles(guild_id: int | None, role_ids: Collection[int]) -> dict[int, str]:
+    """Return the names of a guild's roles by ID, as far as they are known; without any no statement is sent."""
+    if guild_id is None or not role_ids:
+        return {}
+    roles = GuildRole.objects.filter(guild_id=guild_id, role_id__in=role_ids)
+    return dict(roles.values_list("role_id", "name"))

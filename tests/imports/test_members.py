@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from chatstore.domain.members import MemberRole
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Guild, GuildMember
+from chatstore.operations.members import names_of_roles
 from tests.imports.exports import MAY, fresh_channel, ids_from, make_export, make_raw, make_user, run_import
 
 ONE, TWO, THREE = (secrets.randbits(60) for _ in range(3))
@@ -58,6 +59,13 @@ def test_the_message_about_a_join_gives_its_time_and_the_newest_one_counts(tmp_p
     import_messages(tmp_path, guild_id, [join_message(first, ONE), make_raw(talk, author=TWO)])
     run_import(path)
     assert joins_of(guild_id) == {ONE: time_of(again), TWO: time_of(other)}
+
+
+def test_roles_are_named_by_their_ids(tmp_path: Path, guild_id: int) -> None:
+    (one,) = ids_from(MAY, 1)
+    author = make_user(ONE, roles=[{**CREW, "id": str(guild_id + 1)}, {**CAPTAIN, "id": "x"}])
+    import_messages(tmp_path, guild_id, [make_raw(one, author=ONE) | {"author": author}])
+    assert names_of_roles(guild_id, [guild_id + 1]) == {guild_id + 1: "Crew"}
 
 
 def test_roles_are_kept_highest_first_and_none_means_unknown(tmp_path: Path, guild_id: int) -> None:

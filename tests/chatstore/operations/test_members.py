@@ -14,6 +14,7 @@ from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.members import Member, MemberRole
 from chatstore.models import Guild, GuildMember
 from chatstore.operations.gateway.members import MAX_MEMBERS
+from chatstore.operations.members import names_of_roles
 from tests.chatstore.channels import fresh_id
 
 JOINED = dt.datetime(2025, 3, 1, 12, tzinfo=dt.UTC)
@@ -87,6 +88,19 @@ def test_thousands_of_members_take_a_statement_per_thousand(guild: Guild) -> Non
         gateway.save_members(guild.pk, crowd)
     assert len([query for query in captured if "INSERT" in query["sql"]]) == 3
     assert GuildMember.objects.filter(guild=guild, joined_at=JOINED).count() == 2_500
+
+
+def test_roles_with_an_id_are_named_for_messages_that_mention_them(guild: Guild) -> None:
+    captain, crew = MemberRole("Captain", "#E67E22", guild.pk + 1), MemberRole("Crew", role_id=guild.pk + 2)
+    gateway.save_members(guild.pk, [Member(7, roles=(captain, crew)), Member(8, roles=(crew, CREW))])
+    named = names_of_roles(guild.pk, [guild.pk + 1, guild.pk + 2, guild.pk + 3])
+    assert named == {guild.pk + 1: "Captain", guild.pk + 2: "Crew"}
+    gateway.save_member(guild.pk, 9, roles=[MemberRole("Skipper", role_id=guild.pk + 1)])
+    assert names_of_roles(guild.pk, [guild.pk + 1])[guild.pk + 1] == "Skipper"
+    other = Guild.objects.create(pk=fresh_id(), name="Quay")
+    assert names_of_roles(other.pk, [guild.pk + 1]) == names_of_roles(None, [guild.pk + 1]) == {}
+    with pytest.raises(BadInput, match="role id"):
+        gateway.save_member(guild.pk, 7, roles=[MemberRole("Crew", role_id=2**70)])
 
 
 def test_saving_the_same_again_writes_no_row(guild: Guild) -> None:
