@@ -35,6 +35,9 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
     """
     purge = listed.purge
     notes = [fill("<bdi>{}</bdi>", staff_name(purge.moderator)), ago(purge.created_at)]
+    if listed.still_deleted is not None:
+        deleted, total = formats.format_number(listed.still_deleted), formats.format_number(purge.manifest)
+        notes.append(fill_named(_("%(deleted)s of %(total)s deleted"), deleted=deleted, total=total))
     if listed.undo_until:
         notes.append(fill_named(_("undo expires %(when)s"), when=ahead(listed.undo_until)))
     if purge.reason:
@@ -45,8 +48,8 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         url_of("purge", purge.pk),
         visible(listed.title),
         fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge, listed.state_label),
-        # A dot begins a line, it does not end one.
-        join(notes, "\n·\u00a0"),
+        # A line never begins with a dot.
+        join(notes, "\u00a0·\n"),
     )
 
 

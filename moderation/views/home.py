@@ -1,4 +1,4 @@
-"""Home: purges that need attention, recent activity, and search."""
+"""Home: purges that need attention or are in progress, recent activity, and search."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
 from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
-from moderation.operations.access.visibility import Actor
+from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
+from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.approvals import open_approvals
-from moderation.operations.purging.listing import newest_purges, with_undo_until
-from moderation.operations.selection.summary import describe_lists
+from moderation.operations.purging.listing import STATE_FILTERS, newest_purges, with_outcomes
+from moderation.operations.selection.summary import ListedPurge, describe_lists
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 from moderation.views.menu import pages_titled
@@ -31,6 +33,9 @@ from moderation.views.picks import describe_rows
 
 RECENT_PURGES = 6
 FINDINGS_AT_HOME = 6
+
+_RUNNING = ACTIVE_PURGES - {PurgeState.PAUSED} | {PurgeState.SCANNING}
+"""Purges that go on without a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +72,30 @@ def home(request: HttpRequest) -> HttpResponse:
 def _list_purges(user: Actor) -> dict[str, Any]:
     """Return the purges that Home lists, all of them described together."""
     approvals, erasures = open_approvals(user), open_requests(user)
-    running, ready, finished, to_approve, to_erase = describe_lists(
+    stopped, running, finished, to_approve, to_erase = describe_lists(
         user,
         [
-            newest_purges(user, "running", limit=RECENT_PURGES),
-            # Previews of other moderators need no attention.
-            newest_purges(user, "ready", limit=RECENT_PURGES, only_own=True),
-            newest_purges(user, "done", limit=RECENT_PURGES),
+            newest_purges(user, (PurgeState.READY, PurgeState.PAUSED), limit=RECENT_PURGES),
+            newest_purges(user, _RUNNING, limit=RECENT_PURGES),
+            newest_purges(user, STATE_FILTERS["done"], limit=RECENT_PURGES),
             [approval.purge for approval in approvals],
             [erasure.purge for erasure in erasures],
         ],
         requested={approval.purge_id for approval in approvals},
     )
+    attention = [listed for listed in stopped if _may_continue(user, listed)]
     return {
-        "running": running,
-        "ready": ready,
-        "finished": with_undo_until(finished),
+        "attention": attention,
+        "in_progress": [*running, *(listed for listed in stopped if listed not in attention)],
+        "finished": with_outcomes(finished),
         "approval_requests": list(zip(to_approve, approvals, strict=True)),
         "erasure_requests": list(zip(to_erase, erasures, strict=True)),
     }
+
+
+def _may_continue(user: Actor, listed: ListedPurge) -> bool:
+    """Return whether a preview or a paused purge waits for the user, and not for the approval of another person."""
+    return listed.state_label != AWAITING_APPROVAL_LABEL and may_over_visible(user, ADD_PURGE, listed.purge)
 
 
 @require_safe

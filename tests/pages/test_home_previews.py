@@ -1,25 +1,70 @@
-"""The home page lists the user's own previews, not those of other moderators."""
+"""Home tells purges that wait for the user from those in progress, and lists previews of other moderators nowhere."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.models.users import User
+from moderation.models import Purge
+from moderation.operations.purging.controls import pause_purge
 from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, write
+from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
+from tests.pages.reading import read_page
 
 SignIn = Callable[[User], Client]
 
 
-def test_only_ones_own_previews_need_attention(mona: User, lena: User, sign_in: SignIn) -> None:
+def place_of(purge: Purge, client: Client) -> str:
+    """Return the id of the heading below which Home lists a purge; "" if it does not."""
+    heading = ""
+    for part in re.findall(r'<h2 id="([\w-]+)"|href="/purges/(-?\d+)/"', read_page(client, "/")):
+        if part[1] == str(purge.pk):
+            return heading
+        heading = part[0] or heading
+    return ""
+
+
+def test_only_ones_own_previews_are_listed(mona: User, lena: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, old_ids(5))
     purge = preview(mona, everything(channel))
     link = f'href="/purges/{purge.pk}/"'
-    assert link in sign_in(mona).get("/").content.decode()
-    assert link not in sign_in(lena).get("/").content.decode()
+    assert place_of(purge, sign_in(mona)) == "attention"
+    assert place_of(purge, sign_in(lena)) == ""
     # Everybody finds it in the list, and sees it once it is confirmed.
-    assert link in sign_in(lena).get("/purges/?state=ready").content.decode()
+    assert link in read_page(sign_in(lena), "/purges/?state=ready")
     confirm(mona, purge)
-    assert link in sign_in(lena).get("/").content.decode()
+    assert place_of(purge, sign_in(lena)) == "in-progress"
+
+
+def test_a_purge_needs_attention_only_while_a_person_has_to_act(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, old_ids(5))
+    purge, client = confirm(mona, preview(mona, everything(channel))), sign_in(mona)
+    assert place_of(purge, client) == "in-progress"
+    pause_purge(purge.pk, moderator=mona)
+    assert place_of(purge, client) == "attention"
+
+
+def test_a_paused_purge_waits_only_for_those_who_may_resume_it(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    moderator, auditor = member("max", Role.MODERATOR, channel), member("aron", Role.AUDITOR, channel)
+    purge = confirm(moderator, preview_some(moderator, 5, channel))
+    pause_purge(purge.pk, moderator=moderator)
+    assert place_of(purge, sign_in(moderator)) == "attention"
+    assert place_of(purge, sign_in(auditor)) == "in-progress"
+
+
+def test_a_preview_that_another_person_must_approve_waits_for_that_person(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    limit(channel, messages_without_approval=10)
+    moderator, lead = member("max", Role.MODERATOR, channel), member("lea", Role.LEAD, channel)
+    purge = preview_some(moderator, 20, channel)
+    assert place_of(purge, sign_in(moderator)) == "attention"
+    request(moderator, purge)
+    assert place_of(purge, sign_in(moderator)) == "in-progress"
+    assert place_of(purge, sign_in(lead)) == "attention"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -34,6 +34,11 @@ STATE_FILTERS: dict[str, frozenset[PurgeState]] = {
     "cancelled": frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED}),
 }
 """Filters by state."""
+
+_MAY_HAVE_LEFT_MESSAGES = frozenset(
+    {PurgeState.CANCELLED, PurgeState.DONE_WITH_FAILURES, PurgeState.PARTLY_UNDONE, PurgeState.UNDO_EXPIRED}
+)
+"""Ended purges of whose manifest some messages may still be in their channels, or again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def list_purges(
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
-    return PurgePage(with_undo_until(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+    return PurgePage(with_outcomes(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
 
 
 def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None) -> DeletedPage:
@@ -104,7 +109,7 @@ def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None)
     found = list(purges[: PURGES_PER_PAGE + 1])
     shown = found[:PURGES_PER_PAGE]
     older = shown[-1].pk if len(found) > PURGES_PER_PAGE else None
-    return DeletedPage(_with_places(user, with_undo_until(describe_purges(user, shown))), older)
+    return DeletedPage(_with_places(user, _with_undo_until(describe_purges(user, shown))), older)
 
 
 def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurge]:
@@ -113,20 +118,26 @@ def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurg
     summaries = ManifestSummary.objects.filter(pk__in=ids).values_list("pk", "data__channels", "data__channel_count")
     places = {pk: ([int(row[0]) for row in rows or ()], int(count or 0)) for pk, rows, count in summaries}
     channels = visible_channels(user).in_bulk({channel_id for shown, _count in places.values() for channel_id in shown})
-    left = Sum(F("deleted") + F("already_gone") - F("undone"))
-    counts = dict(PurgePeriod.objects.filter(purge_id__in=ids).order_by().values_list("purge_id").annotate(left=left))
+    counts = _count_still_deleted(ids)
     deleted = []
     for one in listed:
         shown, channel_count = places.get(one.purge.pk, ([], 0))
         here = [channels[channel_id] for channel_id in shown if channel_id in channels][:MAX_PLACES]
-        deleted.append(DeletedPurge(one, int(counts.get(one.purge.pk, 0)), here, max(channel_count - len(here), 0)))
+        deleted.append(DeletedPurge(one, counts.get(one.purge.pk, 0), here, max(channel_count - len(here), 0)))
     return deleted
 
 
-def newest_purges(user: Actor, state: str, *, limit: int, only_own: bool = False) -> list[Purge]:
-    """Return the newest purges of a state that a user may see. only_own: those that the user has made."""
-    purges = _in_state(user, state)
-    return list((purges.filter(moderator_id=user.pk) if only_own else purges)[:limit])
+def _count_still_deleted(ids: Sequence[int]) -> dict[int, int]:
+    """Return the number of messages that purges deleted or found already gone, without restored ones, by their IDs."""
+    left = Sum(F("deleted") + F("already_gone") - F("undone"))
+    counts = PurgePeriod.objects.filter(purge_id__in=ids).order_by().values_list("purge_id").annotate(left=left)
+    return {purge_id: int(count) for purge_id, count in counts}
+
+
+def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
+    """Return the newest purges in some states that a user may see, without the previews of other moderators."""
+    purges = _newest_first(user).filter(state__in=states)
+    return list(purges.exclude(Q(state__in=STATE_FILTERS["ready"]) & ~Q(moderator_id=user.pk))[:limit])
 
 
 def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
@@ -138,7 +149,7 @@ def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
 
 def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
     """Return a user's purges, newest first; of all states if none is given."""
-    purges = visible_purges(user).defer("manifest_hash").order_by("-id")
+    purges = _newest_first(user)
     if not state:
         return purges
     if state not in STATE_FILTERS:
@@ -146,7 +157,23 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
     return purges.filter(state__in=STATE_FILTERS[state])
 
 
-def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+def _newest_first(user: Actor) -> QuerySet[Purge]:
+    return visible_purges(user).defer("manifest_hash").order_by("-id")
+
+
+def with_outcomes(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+    """Add to purges that have ended until when they can be undone, and how much they deleted if it was not all."""
+    ended = [one.purge.pk for one in listed if one.purge.state in _MAY_HAVE_LEFT_MESSAGES]
+    counts = _count_still_deleted(ended) if ended else {}
+    deleted = {purge_id: counts.get(purge_id, 0) for purge_id in ended}
+    return [
+        replace(one, still_deleted=count) if count is not None and count < one.purge.manifest else one
+        for one in _with_undo_until(listed)
+        for count in [deleted.get(one.purge.pk)]
+    ]
+
+
+def _with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add the end of the undo period to purges that have ended and can still be undone."""
     # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
     ended = CAN_BE_UNDONE - {PurgeState.PAUSED}

@@ -37,7 +37,8 @@ class ListedPurge:
 
     title: the summary with the count, if known: "1,204 messages by Victor in #general, except pinned".
     state_label: the state in words, as the purge's own page has it. undo_until: end of the undo period, if the list
-    includes it.
+    includes it. still_deleted: messages that the purge deleted and that were not restored, if the list includes it and
+    they are not all that the title counts.
     """
 
     purge: Purge
@@ -46,6 +47,7 @@ class ListedPurge:
     title: str
     state_label: str
     undo_until: dt.datetime | None = None
+    still_deleted: int | None = None
 
 
 def describe_purges(
