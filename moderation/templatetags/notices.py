@@ -13,12 +13,12 @@ from django.utils.translation import ngettext
 from moderation.models import Erasure, PurgeApproval
 from moderation.operations.access.visibility import Actor
 from moderation.operations.erasure.requests import open_requests
-from moderation.operations.purging.approvals import open_approvals
+from moderation.operations.purging.approvals import open_approvals, were_all_read
 from moderation.operations.raids.detection import list_raids
 from moderation.presentation.formats import format_number
 from moderation.presentation.html import fill, fill_named
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import staff_name, visible
+from moderation.templatetags.chat import at_least, staff_name, visible
 
 register = template.Library()
 
@@ -42,7 +42,7 @@ def page_notices(context: template.Context) -> list[Notice]:
         return []
     return [
         *_raids(user, hidden=context.get("hides_notice_of")),
-        *_waiting(_approvals_of(context, user), _erasures_of(context, user)),
+        *_waiting(*_approvals_of(context, user), _erasures_of(context, user)),
     ]
 
 
@@ -53,14 +53,14 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
         yield Notice("critical", _("raid"), visible(raid.summary), url, _("Review and clear"))
 
 
-def _approvals_of(context: template.Context, user: Actor) -> list[PurgeApproval]:
-    """Return the requests that wait for the viewer's approval: those that the page lists, if it lists them.
+def _approvals_of(context: template.Context, user: Actor) -> tuple[list[PurgeApproval], bool]:
+    """Return the requests that wait for the viewer's approval, those that the page lists if it does, and whether all.
 
     Without the one that the page shows itself.
     """
     listed, shown = context.get("approval_requests"), context.get("awaited")
     found = open_approvals(user) if listed is None else [approval for _purge, approval in listed]
-    return [request for request in found if request.pk != shown]
+    return [request for request in found if request.pk != shown], were_all_read(found)
 
 
 def _erasures_of(context: template.Context, user: Actor) -> list[Erasure]:
@@ -70,14 +70,17 @@ def _erasures_of(context: template.Context, user: Actor) -> list[Erasure]:
     return [request for request in found if erasing is None or request != erasing.request]
 
 
-def _waiting(approvals: Sequence[PurgeApproval], erasures: Sequence[Erasure]) -> Iterator[Notice]:
-    """Yield one notice about all requests: a link to the purge of a single one, otherwise to the list of them."""
+def _waiting(approvals: Sequence[PurgeApproval], is_exact: bool, erasures: Sequence[Erasure]) -> Iterator[Notice]:
+    """Yield one notice about all requests: a link to the purge of a single one, otherwise to the list of them.
+
+    is_exact: no other approvals wait.
+    """
     if not approvals and not erasures:
         return
     if len(approvals) + len(erasures) == 1:
         text, url = _describe_approval(approvals[0]) if approvals else _describe_erasure(erasures[0])
     else:
-        text = _count_waiting(len(approvals), len(erasures))
+        text = _count_waiting(len(approvals), len(erasures), is_exact=is_exact)
         url = url_of("home") + "#attention" if erasures else url_of("purges")
     yield Notice("warning", _("your approval"), text, url, _("Review"))
 
@@ -104,11 +107,12 @@ def _name(request: PurgeApproval | Erasure) -> SafeString:
     return fill("<bdi>{}</bdi>", staff_name(request.requested_by))
 
 
-def _count_waiting(approvals: int, erasures: int) -> str:
-    """Format what waits, each kind with its number: "6 purges and 5 permanent deletions wait for approval"."""
+def _count_waiting(approvals: int, erasures: int, *, is_exact: bool) -> str:
+    """Format what waits, each kind with its number: "50 or more purges and 5 permanent deletions wait for approval"."""
+    shown = at_least(approvals, is_exact)
     if not erasures:
         pattern = ngettext("%(count)s purge waits for approval", "%(count)s purges wait for approval", approvals)
-        return pattern % {"count": format_number(approvals)}
+        return pattern % {"count": shown}
     if not approvals:
         pattern = ngettext(
             "%(count)s permanent deletion waits for approval",
@@ -116,7 +120,7 @@ def _count_waiting(approvals: int, erasures: int) -> str:
             erasures,
         )
         return pattern % {"count": format_number(erasures)}
-    purges = ngettext("%(count)s purge", "%(count)s purges", approvals) % {"count": format_number(approvals)}
+    purges = ngettext("%(count)s purge", "%(count)s purges", approvals) % {"count": shown}
     deletions = ngettext("%(count)s permanent deletion", "%(count)s permanent deletions", erasures)
     return _("%(purges)s and %(deletions)s wait for approval") % {
         "purges": purges,

@@ -8,6 +8,7 @@ refuses one's own approval in the database too.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
 from django.db.models import QuerySet
 
@@ -172,6 +173,11 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
     waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
     others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
     return list(others.order_by("requested_at")[:MAX_REQUESTS])
+
+
+def were_all_read(requests: Sequence[PurgeApproval]) -> bool:
+    """Return whether no more requests wait than those that `open_approvals` returned; False if some may."""
+    return len(requests) < MAX_REQUESTS
 
 
 def check_approvals(_now: dt.datetime) -> None:

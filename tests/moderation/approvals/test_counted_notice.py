@@ -9,13 +9,15 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.roles import Role
+from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.models import PurgeApproval
 from moderation.operations.erasure.requests import ERASE, open_requests, reject_erasure, request_erasure
+from moderation.operations.purging import approvals
 from moderation.operations.purging.approvals import reject_approval
 from tests.conftest import give
 from tests.moderation.erasures import finished_purge
-from tests.moderation.limits import make_guild_channel, member
+from tests.moderation.limits import make_guild_channel, member, preview_some, request
 from tests.pages.reading import read_page
 from tests.plans import explain
 
@@ -62,6 +64,19 @@ def test_the_notice_and_home_agree(lena: User, asked: PurgeApproval, sign_in: Si
     assert notice_of(single) == f"{lead.username} requests permanent deletion"
     assert f'href="/purges/{requests[1].purge_id}/#erasure-request"' in single
     reject_erasure(requests[1].purge_id, requests[1].pk, moderator=lena)
+
+
+def test_the_number_is_a_lower_bound_if_more_may_wait_than_are_read(
+    lena: User, asked: PurgeApproval, channel: Channel, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [member(name, Role.MODERATOR, channel) for name in ("max", "moe")]
+    for moderator in others:
+        request(moderator, preview_some(moderator, 20, channel))
+    client = sign_in(lena)
+    assert notice_of(read_page(client, "/")) == "3 purges wait for approval"
+    monkeypatch.setattr(approvals, "MAX_REQUESTS", 2)
+    for url in ("/", "/purges/", "/preferences/"):
+        assert notice_of(read_page(client, url)) == "2 or more purges wait for approval"
 
 
 def test_reading_them_costs_one_statement_which_finds_purges_by_an_index(lena: User) -> None:
