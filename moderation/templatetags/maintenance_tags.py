@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
@@ -18,6 +19,7 @@ from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Slot
 from chatstore.domain.texts import from_json
 from chatstore.models import JobRun
+from chatstore.operations.repair_status.rounds import ROUND_BEGAN
 from moderation.presentation import formats
 from moderation.presentation.texts import show_param
 from moderation.templatetags.chat import time_tag
@@ -78,59 +80,59 @@ _COUNTS: dict[str, Callable[[int], str]] = {
 """Translated counts by the names that runs record; other results are shown as "name: value"."""
 
 _RESULT_NAMES: dict[str, Promise] = {
-    "afterwards": gettext_lazy("Afterwards"),
-    "already up to date": gettext_lazy("Already up to date"),
-    "archived": pgettext_lazy("result of a run", "Archived"),
-    "buckets": gettext_lazy("Buckets"),
-    "buckets measured": gettext_lazy("Buckets measured"),
-    "buckets with deletes": gettext_lazy("Buckets with deletes"),
-    "channels": gettext_lazy("Channels"),
-    "closed": gettext_lazy("Closed"),
-    "copies renewed": gettext_lazy("Copies renewed"),
-    "entries": gettext_lazy("Entries"),
-    "erased": gettext_lazy("Erased"),
-    "failed": gettext_lazy("Failed"),
-    "found empty": gettext_lazy("Found empty"),
+    "afterwards": gettext_lazy("afterwards"),
+    "already up to date": gettext_lazy("already up to date"),
+    "archived": pgettext_lazy("result of a run", "archived"),
+    "buckets": gettext_lazy("buckets"),
+    "buckets measured": gettext_lazy("buckets measured"),
+    "buckets with deletes": gettext_lazy("buckets with deletes"),
+    "channels": gettext_lazy("channels"),
+    "closed": gettext_lazy("closed"),
+    "copies renewed": gettext_lazy("copies renewed"),
+    "entries": gettext_lazy("entries"),
+    "erased": gettext_lazy("erased"),
+    "failed": gettext_lazy("failed"),
+    "found empty": gettext_lazy("found empty"),
     "gc_grace": pgettext_lazy("setting of a table", "gc_grace"),
-    "is": pgettext_lazy("value of a setting", "Is"),
-    "linked": gettext_lazy("Linked"),
-    "left for the next run": gettext_lazy("Left for the next run"),
-    "live_rows": gettext_lazy("Live rows"),
-    "messages": gettext_lazy("Messages"),
-    "messages rewritten": gettext_lazy("Messages rewritten"),
-    "microseconds": gettext_lazy("Time"),
-    "nodes": gettext_lazy("Nodes"),
-    "nodes left": gettext_lazy("Nodes left for the next run"),
-    "nodes repaired": gettext_lazy("Nodes repaired"),
-    "not needed": gettext_lazy("Not needed"),
-    "pages": gettext_lazy("Pages"),
-    "ranges": gettext_lazy("Ranges"),
-    "read": pgettext_lazy("result of a run", "Read"),
-    "repaired by an earlier attempt": gettext_lazy("Repaired by an earlier attempt"),
-    "removable": gettext_lazy("Can be deleted"),
-    "replicas": gettext_lazy("Replicas"),
-    "replicas are": gettext_lazy("State of the replicas"),
-    "rewrite": gettext_lazy("Rewrite"),
-    "round began": gettext_lazy("Round began"),
-    "statements": gettext_lazy("Statements"),
-    "still waiting": gettext_lazy("Still waiting"),
-    "tables": gettext_lazy("Tables"),
-    "tombstones": gettext_lazy("Tombstones"),
-    "tombstones at least": gettext_lazy("Tombstones, at least"),
-    "tombstones before": gettext_lazy("Tombstones before"),
-    "tombstones in the page": gettext_lazy("Tombstones in the page"),
-    "too young": gettext_lazy("Too young"),
-    "waiting for a repair": gettext_lazy("Waiting for a repair"),
-    "was": pgettext_lazy("value of a setting", "Was"),
+    "is": pgettext_lazy("value of a setting", "is"),
+    "linked": gettext_lazy("linked"),
+    "left for the next run": gettext_lazy("left for the next run"),
+    "live_rows": gettext_lazy("live rows"),
+    "messages": gettext_lazy("messages"),
+    "messages rewritten": gettext_lazy("messages rewritten"),
+    "microseconds": gettext_lazy("time"),
+    "nodes": gettext_lazy("nodes"),
+    "nodes left": gettext_lazy("nodes left for the next run"),
+    "nodes repaired": gettext_lazy("nodes repaired"),
+    "not needed": gettext_lazy("not needed"),
+    "pages": gettext_lazy("pages"),
+    "ranges": gettext_lazy("ranges"),
+    "read": pgettext_lazy("result of a run", "read"),
+    "repaired by an earlier attempt": gettext_lazy("repaired by an earlier attempt"),
+    "removable": gettext_lazy("can be deleted"),
+    "replicas": gettext_lazy("replicas"),
+    "replicas are": gettext_lazy("state of the replicas"),
+    "rewrite": gettext_lazy("rewrite"),
+    "round began": gettext_lazy("round began"),
+    "statements": gettext_lazy("statements"),
+    "still waiting": gettext_lazy("still waiting"),
+    "tables": gettext_lazy("tables"),
+    "tombstones": gettext_lazy("tombstones"),
+    "tombstones at least": gettext_lazy("tombstones, at least"),
+    "tombstones before": gettext_lazy("tombstones before"),
+    "tombstones in the page": gettext_lazy("tombstones in the page"),
+    "too young": gettext_lazy("too young"),
+    "waiting for a repair": gettext_lazy("waiting for a repair"),
+    "was": pgettext_lazy("value of a setting", "was"),
 }
-"""Headings of the results that runs record."""
+"""Names of the results that runs record, as within a sentence."""
 
 _NODE_RESULT_NAMES: dict[str, Promise] = {
-    "tombstones on ": gettext_lazy("Tombstones on %(node)s"),
-    "bytes on ": gettext_lazy("Bytes on %(node)s"),
-    "no figures from ": gettext_lazy("No figures from %(node)s"),
+    "tombstones on ": gettext_lazy("tombstones on %(node)s"),
+    "bytes on ": gettext_lazy("bytes on %(node)s"),
+    "no figures from ": gettext_lazy("no figures from %(node)s"),
 }
-"""Headings of the results of one node; its address follows."""
+"""Names of the results of one node; its address follows."""
 
 _RESULT_VALUES: dict[str, Promise] = {
     "below the listed minimum": gettext_lazy("below the listed minimum"),
@@ -165,17 +167,30 @@ def severity_chip(severity: int) -> SafeString:
 
 @register.filter
 def result_summary(result: Mapping[str, Any]) -> str:
-    """Return a run's results: "9 buckets, 1,204 live rows"; "" for none. Failures come last."""
+    """Return a run's results: "9 buckets, 1,204 live rows; round began 26 Nov 2026, 15:32 UTC"; "" for none.
+
+    Counts come first, those of failures last among them. The others may contain commas.
+    """
     ordered = sorted(result.items(), key=lambda result: result[0] == "failed")
-    return formats.join_list(_summarize(name, value) for name, value in ordered)
+    counts = [_summarize_count(name, value) for name, value in ordered if _is_count(name, value)]
+    others = [_summarize(name, value) for name, value in ordered if not _is_count(name, value)]
+    return "; ".join(filter(None, [formats.join_list(counts), *others]))
+
+
+def _is_count(name: str, value: object) -> bool:
+    return isinstance(value, int) and name in _COUNTS
+
+
+def _summarize_count(name: str, value: int) -> str:
+    return _COUNTS[name](value) % {"count": formats.format_number(value)}
 
 
 def _summarize(name: str, value: object) -> str:
-    if isinstance(value, int) and name in _COUNTS:
-        return _COUNTS[name](value) % {"count": formats.format_number(value)}
     if name == "microseconds":
         return result_value(value, name)
-    return _("%(name)s: %(value)s") % {"name": result_name(name), "value": result_value(value, name)}
+    if name == ROUND_BEGAN:
+        return _("round began %(when)s") % {"when": result_value(value, name)}
+    return _("%(name)s: %(value)s") % {"name": _name_of(name), "value": result_value(value, name)}
 
 
 @register.filter
@@ -199,11 +214,16 @@ def wall_clock(slot: Slot) -> SafeString:
 @register.filter
 def result_name(name: str) -> str:
     """Return the name of a result as a heading: "live_rows" → "Live rows"."""
-    for prefix, heading in _NODE_RESULT_NAMES.items():
+    # The name of a setting is written as in Cassandra.
+    return _name_of(name) if name == "gc_grace" else capfirst(_name_of(name))
+
+
+def _name_of(name: str) -> str:
+    for prefix, label in _NODE_RESULT_NAMES.items():
         if name.startswith(prefix):
-            return str(heading) % {"node": name[len(prefix) :]}
+            return str(label) % {"node": name[len(prefix) :]}
     # Results of older versions are shown as recorded.
-    return str(_RESULT_NAMES.get(name) or name.replace("_", " ").capitalize())
+    return str(_RESULT_NAMES.get(name) or name.replace("_", " "))
 
 
 @register.filter

@@ -68,8 +68,17 @@ class Subject:
     @property
     def label(self) -> str:
         """Channel and days, for example "#general (Tidewalkers), 11–20 March 2024"."""
-        channel = self.channel.full_name if self.channel else _("channel %(id)s", id=str(self.channel_id))
-        return _("%(channel)s, %(days)s", channel=channel, days=Days(*bucket_days(self.bucket)))
+        return _("%(channel)s, %(days)s", channel=self.channel_label, days=self.days)
+
+    @property
+    def channel_label(self) -> str:
+        """Name of the channel with its guild, or its id."""
+        return self.channel.full_name if self.channel else _("channel %(id)s", id=str(self.channel_id))
+
+    @property
+    def days(self) -> Days:
+        """Days of the bucket."""
+        return Days(*bucket_days(self.bucket))
 
 
 @dataclass(frozen=True, slots=True)

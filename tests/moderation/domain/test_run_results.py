@@ -1,0 +1,27 @@
+"""The results of a run read as a line: counts first, then the other values, in lower case."""
+
+from __future__ import annotations
+
+from moderation.templatetags.maintenance_tags import result_name, result_summary
+
+
+def test_counts_come_before_other_values() -> None:
+    result = {"nodes": 2, "replicas are": "in sync", "failed": 0, "tombstones on 10.0.0.1": 61_204, "ranges": 56}
+    assert result_summary(result) == (
+        "2 nodes, 56 ranges, none failed; state of the replicas: in sync; tombstones on 10.0.0.1: 61,204"
+    )
+
+
+def test_the_beginning_of_a_round_is_words() -> None:
+    result = {"nodes left": 0, "round began": {"datetime": "2026-11-26T15:32:00+00:00"}}
+    assert result_summary(result).startswith("no nodes left for the next run; round began ")
+
+
+def test_a_heading_begins_with_a_capital_but_the_name_of_a_setting_does_not() -> None:
+    names = ("nodes left", "tombstones on 10.0.0.1", "of_an_older_version", "gc_grace")
+    assert [result_name(name) for name in names] == [
+        "Nodes left for the next run",
+        "Tombstones on 10.0.0.1",
+        "Of an older version",
+        "gc_grace",
+    ]
