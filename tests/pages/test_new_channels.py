@@ -37,6 +37,15 @@ def test_a_guild_is_added_with_its_channels_and_each_is_in_the_audit_log(ada: Us
     assert set(added.values_list("channel_id", flat=True)) == {pier, quay}
 
 
+def test_the_form_has_a_heading_and_no_link_to_itself(ada: User, sign_in: SignIn) -> None:
+    client = sign_in(ada)
+    for url, heading in ((ADD, "Add guild"), ("/admin/auth/user/add/", "Add user")):
+        form = client.get(url).content.decode()
+        assert re.search(rf"<h2[^>]*>{heading}</h2>", form)
+        assert "addlink" not in form
+    assert "addlink" in client.get("/admin/chatstore/guild/").content.decode()
+
+
 def test_channels_are_added_to_a_guild_that_exists(ada: User, sign_in: SignIn) -> None:
     guild, pier = Guild.objects.create(pk=fresh_id(), name="Harbour"), fresh_id()
     page = f"/admin/chatstore/guild/{guild.pk}/change/"
