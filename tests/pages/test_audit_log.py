@@ -237,6 +237,15 @@ def test_an_entry_shows_its_place_in_the_chain(client: Client, held: AuditEntry)
     assert re.search(r'data-copy-id="[0-9a-f]{64}"', shown)
 
 
+def test_hashes_are_monospaced(client: Client, lena: User) -> None:
+    recorded = secrets.token_hex(32)
+    record_action("evidence_exported", actor=lena, details={"sha256": recorded, "reason": "police"})
+    (entry,) = AuditEntry.objects.filter(details__sha256=recorded)
+    shown = client.get(f"/audit/{entry.pk}/").content.decode()
+    assert f'<code class="audit-value">{recorded}</code>' in shown
+    assert "<bdi>police</bdi>" in shown
+
+
 def test_entries_that_are_linked_too_late_are_a_warning(
     client: Client, held: AuditEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

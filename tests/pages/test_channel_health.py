@@ -204,6 +204,13 @@ def test_the_newest_page_of_a_channel_is_probed_by_a_run(otto: User, sign_in: Si
     JobRun.objects.filter(pk=run.pk).update(state=RunState.STOPPED)
 
 
+def test_actions_come_before_what_they_act_on(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, ids := old_ids(3))
+    html = read(sign_in(otto), channel, bucket_of(ids[0]))
+    assert html.index('id="actions"') < html.index('id="metrics"') < html.index('id="purges"')
+
+
 def test_unavailable_actions_show_the_reason(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)

@@ -97,7 +97,7 @@ def test_the_worst_partitions_are_named_by_channel_and_dates_and_linked(
     assert line
     assert "harbour&lt;i&gt;" in line[0]
     for node in ("127.0.0.1", "127.0.0.2"):
-        assert f'<span class="mono">{node}</span>: {MANY} </span>' in line[0]
+        assert f'<span class="mono">{node}</span>: {MANY} ' in line[0]
     assert "(live)" in html
     assert figures.read_figures(measured)[BUCKET]["tombstones_seen_by_repair"].value == MANY
 
