@@ -17,9 +17,8 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatstore.domain.buckets import bucket_at, bucket_days
 from chatstore.domain.controls import show_hidden
-from chatstore.domain.snowflakes import time_of, unix_ms
+from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
@@ -210,13 +209,6 @@ def short_span_of_days(first: dt.date, last: dt.date) -> str:
 def utc_midnight(day: dt.date) -> str:
     """Return the beginning of a day in UTC, for a URL: "2024-03-11T00:00Z"."""
     return formats.utc_midnight(day)
-
-
-@register.filter
-def period_until(last: dt.date) -> str:
-    """Format the ten-day period of a day up to it: "11–20 March 2024", and "11–14 March 2024" while it is open."""
-    midnight = dt.datetime.combine(last, dt.time(), tzinfo=dt.UTC)
-    return formats.format_days(bucket_days(bucket_at(unix_ms(midnight)))[0], last)
 
 
 @register.filter

@@ -99,8 +99,11 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         ],
         "servers": servers[:GUILDS_SHOWN],
         "more_servers": max(len(servers) - GUILDS_SHOWN, 0),
-        "channel_count": len(profile.activity) + profile.more_channels,
-        "searched_all": profile.searched_back_to is None,
+        # The index has a channel until the bookkeeping of the night, also if a purge has deleted all messages there.
+        "channel_count": len(recent.all_by_channel)
+        if recent.is_whole
+        else len(profile.activity) + profile.more_channels,
+        "has_all_channels": recent.is_whole or profile.searched_back_to is None,
         "reaches": _reaches(here),
         "spans": _SPANS,
     }

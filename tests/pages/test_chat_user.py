@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from django.test import Client, override_settings
 
-from chatstore.domain.buckets import bucket_at
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.milliseconds import YEAR_MS
 from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake, time_of
@@ -17,9 +17,9 @@ from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
-from moderation.presentation.formats import format_short_day, format_short_days
+from moderation.presentation.formats import format_days, format_short_day, format_short_days
 from tests.conftest import give, make_user
-from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, write
+from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, recent_ids, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -68,9 +68,21 @@ def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: 
     person = ChatUser.objects.create(pk=make_snowflake(made) | secrets.randbits(22), name="zoe")
     authors.ensure_author_bucket(person.pk, make_channel().pk, bucket_at(made))
     html = squeeze(page_of(sign_in(mona), person.pk))
-    first_seen = re.search(r"First seen</dt><dd>([^<]+)<", html)
-    assert first_seen is not None
-    assert first_seen[1].strip() == format_short_days(time_of(person.pk).date(), last_day_of(bucket_at(made)))
+    days = format_short_days(time_of(person.pk).date(), last_day_of(bucket_at(made)))
+    shown = re.findall(r"(?:First seen|Last message)</dt><dd>([^<]+)<", html)
+    assert [text.strip() for text in shown] == [days, days]
+
+
+def test_the_days_of_the_last_message_are_those_of_its_bucket_until_today(mona: User, sign_in: SignIn) -> None:
+    person, opened, closed = make_chat_user(), make_channel(), make_channel()
+    ids = {opened: recent_ids(1), closed: old_ids(1, buckets_ago=3)}
+    for channel, posted in ids.items():
+        write(channel, posted, author=person.pk)
+    activity = page_of(sign_in(mona), person.pk).split('id="activity"')[1]
+    for channel, (message_id,) in ids.items():
+        bucket = bucket_of(message_id)
+        days = format_days(bucket_days(bucket)[0], last_day_of(bucket))
+        assert f"last message: {days}<" in activity.split(f"/channels/{channel.pk}/#end")[1]
 
 
 def test_servers_are_those_of_all_channels_that_the_viewer_may_open_also_of_channels_not_listed(
@@ -129,13 +141,26 @@ def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_i
     assert "Messages in purges</dt><dd>25<" in squeeze(html)
 
 
+def test_a_purge_of_nothing_but_the_user_s_messages_names_their_number_once(mona: User, sign_in: SignIn) -> None:
+    person, channel = make_chat_user(), make_channel()
+    write(channel, old_ids(3), author=person.pk)
+    purge_now(mona, choose(channel.pk, author_ids=[person.pk]))
+    purges = page_of(sign_in(mona), person.pk).split('id="purges"')[1]
+    assert "3 messages by Zoë in #room" in purges
+    assert purges.count("3 messages") == 1
+
+
 def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn) -> None:
     person, emptied, other = make_chat_user(), make_channel(), make_channel()
     for channel in (emptied, other):
         write(channel, old_ids(20), author=person.pk)
     purge_now(mona, choose(emptied.pk, author_ids=[person.pk]))
     purge_now(mona, choose(other.pk, message_ids=old_ids(20)[:3]))
-    lines = page_of(sign_in(mona), person.pk).split('id="activity"')[1].split("<li>")
+    client = sign_in(mona)
+    html = page_of(client, person.pk)
+    for shown in (html, client.get(f"/users/{person.pk}/panel/").content.decode()):
+        assert "Active channels</dt><dd>1</dd>" in squeeze(shown)
+    lines = html.split('id="activity"')[1].split("<li>")
     (there,) = (line for line in lines if f"/channels/{emptied.pk}/" in line)
     (here,) = (line for line in lines if f"/channels/{other.pk}/" in line)
     assert "no messages left" in there

@@ -42,16 +42,16 @@ BUCKETS_PER_CHECK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ChannelActivity:
-    """Activity of the user in a channel: number of ten-day periods, and the last one.
+    """Activity of the user in a channel: number of ten-day periods, and the first and last day of the last one.
 
-    periods, until: without periods that have no live rows of any author; 0 and None if no other is left. matched:
+    periods, last_seen: without periods that have no live rows of any author; 0 and None if no other is left. matched:
     number of the user's messages that confirmed purges included there, also purges that the viewer may not see because
     they include channels elsewhere.
     """
 
     channel: Channel
     periods: int
-    until: dt.date | None
+    last_seen: tuple[dt.date, dt.date] | None
     matched: int
 
 
@@ -70,9 +70,10 @@ class Profile:
     made_at: when the account was created, if the id contains it. activity: the channels with the most periods
     first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
     activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
-    where the viewer may look; None without any, and first_seen also if the deadline was reached. matched: total number
-    of the user's messages that confirmed purges included; purge_count: number of these purges; purges: the last of them
-    that the viewer may see. hidden_matched: those of `matched` that other purges included, in channels of the viewer.
+    where the viewer may look, without days before the account was created; None without any, and first_seen also if the
+    deadline was reached. matched: total number of the user's messages that confirmed purges included; purge_count:
+    number of these purges; purges: the last of them that the viewer may see. hidden_matched: those of `matched` that
+    other purges included, in channels of the viewer.
     memberships: what is known of the user in the guilds that the viewer may see, the latest joined first. guilds: those
     of all channels of the viewer in which the user posted, also of those beyond `activity`.
     """
@@ -117,14 +118,17 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         made_at=made_at,
         activity=[
             ChannelActivity(
-                channels[i], len(nonempty[i]), last_day_of(max(nonempty[i])) if nonempty[i] else None, matched.get(i, 0)
+                channels[i],
+                len(nonempty[i]),
+                _days_of(max(nonempty[i]), made_at) if nonempty[i] else None,
+                matched.get(i, 0),
             )
             for i in shown
         ],
         strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
         more_channels=len(busiest) - len(shown),
-        first_seen=_first_days(min(posted), made_at) if posted and searched_back_to is None else None,
-        last_seen=_days_of(max(posted)) if posted else None,
+        first_seen=_days_of(min(posted), made_at) if posted and searched_back_to is None else None,
+        last_seen=_days_of(max(posted), made_at) if posted else None,
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges) + len(hidden),
@@ -156,14 +160,12 @@ def _read_places(author_id: int) -> tuple[dict[int, list[int]], int | None]:
     return places, None
 
 
-def _first_days(bucket: int, made_at: dt.datetime | None) -> tuple[dt.date, dt.date]:
-    """Return the days in which a user may have posted first: those of the bucket since the account was created."""
-    first, last = _days_of(bucket)
+def _days_of(bucket: int, made_at: dt.datetime | None) -> tuple[dt.date, dt.date]:
+    """Return the first and last day on which a user may have posted in a bucket: until today, since the account was
+    created.
+    """
+    first, last = bucket_days(bucket)[0], last_day_of(bucket)
     return (min(max(first, made_at.astimezone(dt.UTC).date()), last), last) if made_at else (first, last)
-
-
-def _days_of(bucket: int) -> tuple[dt.date, dt.date]:
-    return bucket_days(bucket)[0], last_day_of(bucket)
 
 
 def _nonempty(ledger: Iterable[LedgerRow], buckets: Sequence[int]) -> list[int]:
