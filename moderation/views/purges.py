@@ -9,10 +9,12 @@ from django.conf import settings
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.confirmation import require_confirmation
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.domain.states import PurgeState
@@ -25,6 +27,7 @@ from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
+from moderation.presentation.html import fill_named
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, describe_zoom, panel_version, poll_version
@@ -54,9 +57,11 @@ def purges(request: HttpRequest) -> HttpResponse:
     if request.GET.get("view") == "deleted":
         deleted = list_deleted(request.user, moderator=moderator, before=before)
         context = {"nav": "purges", "page": deleted, "view": "deleted", "by": moderator}
+        context["pressed"] = _pressed_filters(by=moderator)
         return render(request, "moderation/purge/list.html", context)
     listed = list_purges(request.user, state=state, moderator=moderator, channel_id=channel_id, before=before)
     channels = visible_channels(request.user).select_related("guild")
+    channel = channels.filter(pk=channel_id).first() if channel_id is not None else None
     context = {
         "nav": "purges",
         "page": listed,
@@ -65,9 +70,24 @@ def purges(request: HttpRequest) -> HttpResponse:
         "state": state,
         "by": moderator,
         "in_channel": channel_id,
-        "channel": channels.filter(pk=channel_id).first() if channel_id is not None else None,
+        "channel": channel,
+        "pressed": _pressed_filters(
+            state=str(_FILTER_LABELS.get(state, "")),
+            by=moderator,
+            channel="" if channel_id is None else str(channel.full_name if channel else channel_id),
+        ),
     }
     return render(request, "moderation/purge/list.html", context)
+
+
+def _pressed_filters(*, state: str = "", by: str = "", channel: str = "") -> dict[str, SafeString | str]:
+    """Return the labels of the filters in force, by their names. All values are as typed, or "" if not given."""
+    pressed: dict[str, SafeString | str] = {"state": state} if state else {}
+    if by:
+        pressed["by"] = fill_named(gettext("By <bdi>%(name)s</bdi>"), name=show_hidden(by))
+    if channel:
+        pressed["channel"] = fill_named(gettext("In <bdi>%(name)s</bdi>"), name=show_hidden(channel))
+    return pressed
 
 
 @require_safe
