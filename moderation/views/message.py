@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
-from moderation.domain.states import ErasureDecision
+from moderation.domain.states import ErasureDecision, PurgeState
 from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
 from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in, name_of
@@ -44,6 +44,8 @@ _CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
     MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
     MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
 }
+_ERASED = "", pgettext_lazy("status of a message", "erased")
+_BEING_ERASED = "busy", pgettext_lazy("status of a message", "being erased")
 _PURGE_OUTCOMES: dict[PurgeOutcome, Promise] = {
     PurgeOutcome.WAITING: gettext_lazy("will delete this message"),
     PurgeOutcome.DELETED: gettext_lazy("deleted this message"),
@@ -132,7 +134,9 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
 def describe_status(history: MessageHistory) -> tuple[str, str | Promise]:
     """Return the class and the label of the chip with a message's status."""
     if history.erased:
-        return "", pgettext_lazy("status of a message", "erased")
+        # The files of some nodes contain the copy until then.
+        is_off_disk = history.erased.purge.state == PurgeState.ERASED
+        return _ERASED if is_off_disk else _BEING_ERASED
     if history.status is MessageStatus.LIVE and _will_be_deleted(history):
         return "to-delete", pgettext_lazy("status of a message", "to be deleted")
     return _CHIPS[history.status]

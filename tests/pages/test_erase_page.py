@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
 from chatstore.models import Channel
@@ -124,7 +126,7 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
     url = f"/channels/{channel.pk}/{old_ids(20)[3]}/"
     for _ in range(2):
         shown = read_page(sign_in(mona), url)
-        assert "The text of this message was permanently erased." in shown
+        assert "The text of this message can no longer be read." in shown
         assert ", approved by ada-" in shown
         assert "Restore this message" not in shown
         assert f"hello {old_ids(20)[3]}" not in shown
@@ -133,6 +135,29 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
         assert "hello " not in listed
         erase_purge(erased.pk)
     assert at(erased) in read_page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
+
+
+def test_a_message_is_not_said_to_be_erased_before_its_copy_is_off_disk(
+    mona: User, sign_in: SignIn, erased: Purge, channel: Channel
+) -> None:
+    client, seen = sign_in(mona), []
+
+    def read() -> None:
+        shown = " ".join(read_page(client, f"/channels/{channel.pk}/{old_ids(20)[3]}/").split())
+        texts = re.findall("The saved copy (is being permanently|has been unreadable|was permanently)", shown)
+        seen.append((*texts, *re.findall(">((?:being )?erased)</span>", shown.split('id="place"')[0])))
+
+    read()
+    erase_purge(erased.pk)
+    read()
+    Erasure.objects.filter(purge=erased).update(off_disk_at=Now())
+    Purge.objects.filter(pk=erased.pk).update(state=PurgeState.ERASED)
+    read()
+    assert seen == [
+        ("is being permanently", "being erased"),
+        ("has been unreadable", "being erased"),
+        ("was permanently", "erased"),
+    ]
 
 
 def test_a_partly_restored_purge_says_what_happens_to_which_messages(
