@@ -22,7 +22,7 @@ register = template.Library()
 NAME_CHARACTERS = 40
 """Characters of an author's name on a button."""
 
-_RESTORED = '<span class="quiet small">{}</span>'
+_NOTE = '<span class="quiet small">{}</span>'
 
 
 @register.simple_tag(takes_context=True)
@@ -82,20 +82,20 @@ def _draw_button(action: str, value: int, text: str, label: str, who: str) -> Sa
 
 
 def _draw_restore(author: AuthorShare, name: str, context: template.Context) -> SafeString:
-    if author.is_restored:
-        return fill('<div class="share-foot">\n{}\n</div>\n', fill(_RESTORED, _("restored")))
-    # Some of the author's messages may have been kept, but no more are restored than the purge has deleted.
-    count = min(author.count, context["undo"].deleted)
+    if author.is_restored or author.is_held:
+        note = fill(_NOTE, _("restored") if author.is_restored else _("kept by a hold"))
+        return fill('<div class="share-foot">\n{}\n</div>\n', note)
+    # Without a number where some of the author's messages may have been kept: the page of the undo has it.
     pattern = (
-        ngettext("Restore %(who)s (%(shown)s)", "Restore %(who)s (%(shown)s)", count)
+        ngettext("Restore %(who)s (%(shown)s)", "Restore %(who)s (%(shown)s)", author.count)
         if context["is_exact_by_author"]
-        else ngettext("Restore %(who)s (up to %(shown)s)", "Restore %(who)s (up to %(shown)s)", count)
+        else _("Restore %(who)s")
     )
     return fill(
         '<div class="share-foot">\n<a class="button small" href="{}?author={}">{}</a>\n</div>\n',
         url_of("purge_undo", context["purge"].pk),
         author.user_id,
-        pattern % {"who": Truncator(name).chars(NAME_CHARACTERS), "shown": format_number(count)},
+        pattern % {"who": Truncator(name).chars(NAME_CHARACTERS), "shown": format_number(author.count)},
     )
 
 
@@ -133,7 +133,7 @@ def _draw_channel_action(share: ChannelShare, name: str, context: template.Conte
     """Render the last cell, if the table has such a column."""
     action: SafeString | str = ""
     if context["undo"].may_undo:
-        action = _draw_channel_restore(share, name, context) if share.deleted else fill(_RESTORED, _("restored"))
+        action = _draw_channel_restore(share, name, context) if share.deleted else fill(_NOTE, _("restored"))
     elif context["may_confirm"]:
         label = _("Keep this channel: %(who)s")
         text = _("Keep this channel")

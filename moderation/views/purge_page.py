@@ -188,6 +188,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             users=authors,
             undos=facts.undos,
             deleted=facts.deleted,
+            held=facts.totals.held,
             by_channel=context["undo"].may_undo,
         )
         context["times"] = describe_times(purge, facts.manifest, facts.channels, query, entries=facts.map.entries)

@@ -18,7 +18,13 @@ from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Undo
 from moderation.operations.access.visibility import Actor
-from moderation.operations.preview.breakdown import deleted_in, restored_authors, share_by_author, share_by_channel
+from moderation.operations.preview.breakdown import (
+    deleted_in,
+    held_authors,
+    restored_authors,
+    share_by_author,
+    share_by_channel,
+)
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
@@ -110,12 +116,13 @@ def describe_preview(
     users: Mapping[int, ChatUser],
     undos: Iterable[Undo],
     deleted: int,
+    held: int,
     by_channel: bool,
 ) -> dict[str, Any]:
     """Return the context. channels: those that the viewer may see; of others only counts are shown.
 
     users: the manifest's largest authors. undos: of the purge. deleted: number of messages that are still deleted.
-    by_channel: show it for each channel.
+    held: of those that holds kept. by_channel: show for each channel and author how many can be restored.
     """
     is_single = manifest.channel_count == 1
     channel_ids = [one.channel_id for one in manifest.channels]
@@ -123,8 +130,9 @@ def describe_preview(
     deleted_there = deleted_in(purge, channel_ids, are_all=are_all) if by_channel and not is_single else {}
     shares = share_by_channel(manifest, {channel.pk: channel for channel in channels}, deleted_there)
     restored = restored_authors(undos)
-    authors = share_by_author(manifest, users, restored)
-    left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored)
+    kept = held_authors(purge, manifest, held=held) if by_channel else ()
+    authors = share_by_author(manifest, users, restored=restored, held=kept)
+    left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored or author.is_held)
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
     known = {} if is_single else find_channels(row.channel_id for row in rows)
     describe = describe_plan if user.has_perm("chatstore.view_finding") else describe_delete_times
@@ -137,7 +145,7 @@ def describe_preview(
         "authors": authors[:AUTHORS_ON_PHONES],
         "folded_authors": authors[AUTHORS_ON_PHONES:AUTHORS_SHOWN],
         "more_authors": authors[AUTHORS_SHOWN:],
-        # Otherwise some messages failed, were held or were restored in another way, which is not counted by author.
+        # Otherwise others failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
         "other_authors": manifest.author_count - len(authors),
         "bucket_rows": [_row_of(bucket, known) for bucket in rows],

@@ -16,10 +16,12 @@ from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.preview.scan import scan_purge
+from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.chatstore.channels import fresh_id
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
@@ -220,15 +222,48 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
 
 
-def test_an_author_is_offered_no_more_than_was_deleted(mona: User, sign_in: SignIn) -> None:
-    channel, ids = make_channel(), old_ids(5)
-    write(channel, ids[:2])
-    write(channel, ids[2:], author=WILMA)
-    name_authors()
-    confirmed = confirm(mona, preview(mona, everything_in((channel,))))
-    place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
+@pytest.mark.parametrize("is_in_every_channel", [False, True])
+def test_an_author_whom_a_hold_kept_is_not_offered(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn, is_in_every_channel: bool
+) -> None:
+    held, selected = fresh_id(), [channel.pk for channel in channels]
+    for channel in channels:
+        write(channel, old_ids(3, buckets_ago=20), author=held)
+    selection = Selection(channel_ids=tuple(selected), where=Author((VICTOR, held)))
+    confirmed = confirm(mona, preview(mona, selection))
+    for place in [""] if is_in_every_channel else map(str, selected):
+        place_hold(HoldRequest(author=str(held), channel=place), reason="case 1", actor=mona)
     page = read_html(sign_in(mona), f"/purges/{run_to_end(confirmed).pk}/")
-    assert "Restore Wilma 72 (up to 2)" in page
+    assert "Restore Victor 71 (20)" in page
+    assert page.count("kept by a hold") == 1
+    assert f"Restore user {held}" not in page
+
+
+def test_an_author_of_whom_a_hold_kept_a_part_is_offered_without_a_number(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    confirmed = confirm(mona, preview(mona, everything_in(channels)))
+    place_hold(HoldRequest(author=str(WILMA), channel=str(channels[0].pk)), reason="case 1", actor=mona)
+    page = read_html(sign_in(mona), f"/purges/{run_to_end(confirmed).pk}/")
+    assert re.findall(r">(Restore \w+ 7[12].*?)</a>", page) == ["Restore Victor 71", "Restore Wilma 72"]
+    assert "kept by a hold" not in page
+
+
+def test_an_author_is_offered_again_once_held_messages_were_deleted_after_all(
+    channels: tuple[Channel, Channel], mona: User, lena: User, sign_in: SignIn
+) -> None:
+    confirmed = confirm(mona, preview(mona, everything_in(channels)))
+    placed = [
+        place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="case 1", actor=mona)
+        for channel in channels
+    ]
+    purge = run_to_end(confirmed)
+    for hold in placed:
+        lift_hold(hold.pk, actor=lena, reason="The case is closed")
+    assert "kept by a hold" in read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    CONTROLS["retry"](purge.pk, moderator=mona)
+    page = read_html(sign_in(mona), f"/purges/{run_to_end(purge).pk}/")
+    assert "Restore Wilma 72 (20)" in page
 
 
 def test_no_selection_does_not_mean_everything(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
