@@ -52,6 +52,8 @@ def test_deleting_opens_the_next_case_and_links_to_the_purge(mona: User, sign_in
     assert (cases[0].resolution, cases[0].reason) == ("removed", "Reported: spam")
     assert f'href="/purges/{cases[0].purge_id}/"' in html
     assert "Message deleted: report in" in html
+    record = re.sub(r"\s+", " ", html).split("Other reported messages</dt>")[1].split("</dd>")[0]
+    assert re.sub(r"<[^>]+>|\s+", " ", record).split() == "1 (of these 1 deleted, 0 kept)".split()
 
 
 def test_a_message_is_not_said_to_stay_while_its_purge_waits(mona: User, sign_in: SignIn) -> None:
