@@ -52,7 +52,7 @@ _CHIP_CLASSES: dict[PurgeState, str] = {
     PurgeState.READY: "warning",
     PurgeState.QUEUED: "busy",
     PurgeState.RUNNING: "busy",
-    PurgeState.WAITING: "warning",
+    PurgeState.WAITING: "busy",
     PurgeState.PAUSED: "warning",
     PurgeState.UNDOING: "busy",
     PurgeState.ERASING: "busy",

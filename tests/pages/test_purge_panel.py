@@ -8,6 +8,7 @@ from collections.abc import Callable
 from django.test import Client
 
 from chatstore.models.users import User
+from moderation.operations.holds import HoldRequest, place_hold
 from tests.conftest import make_user
 from tests.moderation.channels import by_victor, confirm, preview, run_to_end
 from tests.pages.conftest import PreviewedPurge
@@ -32,6 +33,15 @@ def test_it_shows_who_deleted_what_why_and_offers_to_restore(
     assert "#room (Harbour)" in html
     assert f'href="/purges/{ended.pk}/undo/"' in html
     assert "hx-trigger" not in html
+
+
+def test_it_shows_why_messages_were_not_deleted(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    queued = confirm(previewed.moderator, previewed.purge)
+    message = f"/channels/{previewed.channel.pk}/{previewed.victor_ids[0]}/"
+    place_hold(HoldRequest(message=message), reason="case 1", actor=mona)
+    html = panel_of(sign_in(mona), run_to_end(queued).pk)
+    assert "<dt>Deleted</dt> <dd>5</dd>" in html
+    assert "<dt>Kept by a hold</dt> <dd>1</dd>" in html
 
 
 def test_while_the_purge_runs_it_is_fetched_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
