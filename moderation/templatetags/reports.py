@@ -116,7 +116,7 @@ def _describe_open(listed: ListedCase) -> _Line:
         *([_draw_repeated(listed.this_week)] if listed.this_week >= REPEATED else []),
         *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
     ]
-    return _Line(formats.format_count(case.report_count, "report"), join(notes, " · "))
+    return _Line(formats.format_count(case.report_count, "report"), join(notes, "\u00a0· "))
 
 
 def _draw_repeated(this_week: int) -> SafeString:
