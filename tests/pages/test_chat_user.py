@@ -138,6 +138,7 @@ def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_i
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
     assert "15 messages by <bdi>Zoë</bdi>" in html
     assert "10 messages by <bdi>Zoë</bdi>" in html
+    assert f'href="/purges/{first.pk}/messages/?author={person.pk}"' in html
     assert "Messages in purges</dt><dd>25<" in squeeze(html)
 
 
