@@ -30,9 +30,10 @@ _FIRST_SECOND, _LAST_SECOND = -62_135_596_800 + 2 * 86_400, 253_402_300_799 - 2 
 class Piece:
     """A run of text, or a frame around other pieces.
 
-    kind: text, code, block, emoji, everyone, control; link and masked (target: the URL); user, role and channel
-    (target: the ID); time (target: seconds since 1970). Frames: bold, italic, underline, strike, spoiler, quote,
-    heading (target: its level), subtext, list, numbered (target: the first number), item (target: its level).
+    kind: text, code, block, emoji, everyone; control (target: the character, which is never shown); link and masked
+    (target: the URL); user, role and channel (target: the ID); time (target: seconds since 1970). Frames: bold, italic,
+    underline, strike, spoiler, quote, heading (target: its level), subtext, list, numbered (target: the first number),
+    item (target: its level).
     """
 
     kind: str
@@ -271,7 +272,7 @@ def _pieces_of(found: re.Match[str]) -> Iterator[Piece]:
     elif kind in ("user", "role", "channel"):
         yield Piece(kind, content, target=content)
     elif kind == "control":
-        yield from (Piece("control", name_control(character)) for character in content[:20])
+        yield from (Piece("control", name_control(character), target=character) for character in content[:20])
     elif kind == "emoji":
         yield Piece("emoji", f":{content}:")
     else:

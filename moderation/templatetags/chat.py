@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
+from types import MappingProxyType
 
 from django import template
 from django.contrib.auth.models import AbstractUser
@@ -89,7 +90,10 @@ def counted(value: int | None, noun: str) -> str:
 PLURAL_SAMPLES = (0, 1, 2, 3, 4, 5, 6, 10, 11, 20, 100, 1_000_000)
 """Numbers among which every language has one of each of its plural forms of whole numbers (Unicode CLDR)."""
 
+_NO_USERS: Mapping[int, object] = MappingProxyType({})
+
 _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
+    "arrived": lambda n: ngettext("%(count)s new message", "%(count)s new messages", n),
     "delete": lambda n: ngettext("Delete %(count)s message …", "Delete %(count)s messages …", n),
     "established": lambda n: ngettext(
         "%(count)s of the selected accounts has been here for over a year.",
@@ -362,9 +366,9 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
 
 
 @register.filter
-def excerpt(text: str) -> str:
-    """Return the beginning of a message's text in one line, without markdown."""
-    return unformatted(text)
+def excerpt(text: str, users: Mapping[int, object] = _NO_USERS) -> str:
+    """Return the beginning of a message's text in one line, without markdown. users: those it may mention, by ID."""
+    return unformatted(text, users)
 
 
 @register.filter

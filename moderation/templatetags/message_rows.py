@@ -15,13 +15,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from chatstore.domain.controls import show_hidden
+from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel
 from moderation.domain.outcomes import DeletionStatus
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
+from moderation.presentation.excerpts import unformatted
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.member_roles import draw_member_role
@@ -29,14 +30,18 @@ from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import clock, dated, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
+from moderation.templatetags.people import account_note
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
-from moderation.views.rows import GapLine, MessageRow, Quote
+from moderation.views.rows import GapLine, MessageRow, Quote, Writer
 
 register = template.Library()
 
 REASON_CHARACTERS = 80
 """Characters of a purge's reason that a gap shows."""
+
+QUOTE_CHARACTERS = 140
+"""Characters of the message that a reply refers to."""
 
 _NOTHING = SafeString("")
 _NO_CHECKBOX = SafeString("<span></span>")
@@ -344,6 +349,7 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
     if not quote.writer:
         text = _("Replying to %(message)s") % {"message": quote.text}
         return fill('<p class="quote">\n<span class="clip">{}</span>\n</p>\n', text)
+    text = unformatted(quote.text, page.names.users, page.names.channels)
     return fill(
         '<p class="quote">\n<span class="avatar xs tone{}" aria-hidden="true">{}</span>\n'
         '<bdi class="author clip">{}</bdi>\n<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
@@ -353,7 +359,7 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
         url_of("timeline", page.channel_id),
         quote.message_id,
         quote.message_id,
-        quote.text,
+        show_controls(shorten(text, characters=QUOTE_CHARACTERS)) or _("an attachment"),
     )
 
 
@@ -363,13 +369,23 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     return fill(
         '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
         " sr" if row.continued else "",
-        fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url_of("user", writer.user_id), writer.name)
+        _draw_author(writer, page, has_title=not row.continued)
         if page.may_view_users and not writer.is_webhook
         else fill('<bdi class="author">{}</bdi>', writer.name),
         fill('<span class="tag">{}</span>\n', tag) if tag else "",
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
         _draw_time(message, page),
     )
+
+
+def _draw_author(writer: Writer, page: Page, *, has_title: bool) -> SafeString:
+    """Render the name as a link. Its title tells those apart who share the name; a run of messages shows it once."""
+    url = url_of("user", writer.user_id)
+    if not has_title:
+        return fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url, writer.name)
+    person = page.names.users.get(writer.user_id)
+    note = f"{account_note(person)} · {writer.user_id}" if person else writer.user_id
+    return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, note, writer.name)
 
 
 def _draw_time(message: Message, page: Page) -> SafeString:

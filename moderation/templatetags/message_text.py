@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.models import Channel
 from moderation.presentation import formats
+from moderation.presentation.excerpts import name_role, name_user, plain_text
 from moderation.presentation.html import fill, join
 from moderation.presentation.markup import Piece, host_of, is_long, parse_markup, shorten
 from moderation.presentation.page_urls import url_of
@@ -57,7 +58,7 @@ def draw_text(text: str, names: Names) -> SafeString:
     """Render the text of a message; long texts are folded."""
     if not is_long(text):
         return fill('<div class="text" dir="auto">{}</div>\n', _draw_pieces(parse_markup(text), names))
-    beginning = shorten(text, characters=FOLDED_CHARACTERS, lines=8)
+    beginning = shorten(plain_text(text, names.users, names.channels), characters=FOLDED_CHARACTERS, lines=8)
     return fill(
         '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
         '<span class="unfold">{}</span></summary>'
@@ -92,7 +93,7 @@ def _draw_piece(piece: Piece, names: Names) -> SafeString | str:  # noqa: PLR091
         case "user":
             return _draw_user(int(piece.target), names)
         case "role":
-            return fill('<bdi class="mention">@{}</bdi>', _("role %(id)s") % {"id": piece.target})
+            return fill('<bdi class="mention">{}</bdi>', name_role(piece.target))
         case "channel":
             return _draw_channel(int(piece.target), names)
         case "time":
@@ -111,11 +112,10 @@ def _draw_frame(piece: Piece, content: SafeString) -> SafeString:
 
 
 def _draw_user(user_id: int, names: Names) -> SafeString:
-    known = names.users.get(user_id)
-    name = show_hidden(str(known)) if known else _("user %(id)s") % {"id": user_id}
+    name = show_hidden(name_user(user_id, names.users))
     if not names.may_view_users:
-        return fill('<bdi class="mention">@{}</bdi>', name)
-    return fill('<a class="mention" href="{}"><bdi>@{}</bdi></a>', url_of("user", user_id), name)
+        return fill('<bdi class="mention">{}</bdi>', name)
+    return fill('<a class="mention" href="{}"><bdi>{}</bdi></a>', url_of("user", user_id), name)
 
 
 def _draw_channel(channel_id: int, names: Names) -> SafeString:

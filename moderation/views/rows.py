@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from chatstore.domain.controls import show_controls, show_hidden
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.members import MemberRole
 from chatstore.domain.messages import DEFAULT_TYPE, REPLY_TYPE, Message
 from chatstore.domain.snowflakes import MAX_ID
@@ -21,12 +21,9 @@ from chatstore.operations.gateway.timeline import Timeline
 from moderation.operations.lookup.gaps import Gap
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
-from moderation.presentation.markup import shorten
 
 RUN_SECONDS = 420
 """Messages of one author this close together form one run, as in other chats."""
-
-QUOTE_CHARACTERS = 140
 
 _NO_ROLES: Mapping[int, MemberRole] = MappingProxyType({})
 
@@ -72,7 +69,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The message that a reply refers to. text: its beginning. gone: it no longer exists."""
+    """The message that a reply refers to. text: its own, or a sentence in place of it. gone: it no longer exists."""
 
     message_id: int
     writer: Writer | None
@@ -232,5 +229,4 @@ def _quote_of(message: Message, timeline: Timeline) -> Quote | None:
     quoted = timeline.quoted.get((channel_id, message_id))
     if quoted is None:
         return Quote(message_id, None, gettext("a message that no longer exists"), gone=True)
-    text = show_controls(shorten(quoted.content, characters=QUOTE_CHARACTERS, lines=1))
-    return Quote(message_id, writer_of(quoted, timeline.users), text or gettext("an attachment"), gone=False)
+    return Quote(message_id, writer_of(quoted, timeline.users), quoted.content, gone=False)

@@ -13,6 +13,11 @@ from moderation.presentation.excerpts import COVERED, unformatted
         ("### Rota\n- Monday: **Ines**, __Tomás__", "Rota Monday: Ines, Tomás"),
         ("> quoted\nanswer", "quoted answer"),
         ("Tuesday: ||a surprise||", f"Tuesday: {COVERED}"),
+        ("||one | two||", COVERED),
+        (r"\||open|| covered||", f"||open{COVERED}"),
+        (f"||{'long ' * 100}||.", f"{COVERED}."),
+        ("<@71> in <#7>, <@72>, <@&5>", "@Victor 71 in #pier, @user 72, @role 5"),
+        ("a\u202eb", "a\u202eb"),
         ("```\n$ tide --next lisbon\n```", "$ tide --next lisbon"),
         ("2 * 3 is 6 - or is it?", "2 * 3 is 6 - or is it?"),
         ("a_name_of_a_file.py", "a_name_of_a_file.py"),
@@ -22,4 +27,4 @@ from moderation.presentation.excerpts import COVERED, unformatted
     ],
 )
 def test_marks_are_left_out(text: str, shown: str) -> None:
-    assert unformatted(text) == shown
+    assert unformatted(text, {71: "Victor 71"}, {7: "#pier"}) == shown

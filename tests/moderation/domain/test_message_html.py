@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from chatstore.domain.controls import show_hidden
 from chatstore.models import Channel, ChatUser, Guild
+from moderation.presentation.excerpts import COVERED
 from moderation.presentation.extras import read_attachments, read_embeds
 from moderation.presentation.media import may_load
 from moderation.templatetags.message_extras import draw_extras
@@ -151,6 +152,13 @@ def test_users_and_channels_are_named_and_linked() -> None:
     assert "<bdi>@user 6</bdi>" in html
     assert "<bdi>#&lt;u&gt;&quot; (&lt;s&gt;&#x27;)</bdi></a>" in html
     assert '<bdi class="mention">#9</bdi>' in html
+
+
+def test_the_beginning_of_a_long_text_covers_spoilers_and_names_users() -> None:
+    html = draw_text(f"**Rota** <@6>\n||secret|| {'word ' * 300}", NAMES)
+    beginning = html[: html.index("</summary>")]
+    assert f'dir="auto">Rota @user 6\n{COVERED} word' in beginning
+    assert "secret" in html[len(beginning) :]
 
 
 def test_a_spoiler_can_be_focused_and_a_label_has_its_host() -> None:
