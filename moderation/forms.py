@@ -61,7 +61,7 @@ PERIODS = (
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A position in a channel; at most one field is set. at: a date as typed."""
+    """A position in a channel; at most one field is set, or both ends of a range. at: a date as typed."""
 
     before: int | None = None
     after: int | None = None

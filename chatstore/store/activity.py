@@ -1,8 +1,8 @@
 """Channels in which messages were posted last, and how many per minute, in Redis: of 100,000 channels neither a page
-nor a check can query each.
+nor a check can query each. Beside them, when messages of a channel were last deleted or restored by a purge.
 
-Every process that posts messages sends its channels once a second, from a background thread, so that no post waits
-for it. If Redis loses them, they return with the next messages.
+Every process that posts messages sends its channels once a second, from a background thread, so that no post and no
+step of a purge waits for it. If Redis loses them, they return with the next messages.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import cast
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple, cast
 
 from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
@@ -37,6 +37,8 @@ SLOTS = 12
 
 SLOT_KEPT_SECONDS = (SLOTS + 1) * SLOT_MINUTES * 60
 
+REMOVAL_KEPT_SECONDS = 24 * 60 * 60
+
 _COUNT = """
 for i = 3, #ARGV, 2 do
     redis.call('ZINCRBY', KEYS[1], ARGV[i + 1], ARGV[i])
@@ -46,16 +48,35 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[2])
 """
 
+_LATEST = "return {redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('GET', KEYS[2])}"
+
+_NOTE_REMOVALS = """
+for i = 1, #KEYS do
+    redis.call('SET', KEYS[i], ARGV[1], 'EX', ARGV[2])
+end
+"""
+
+
+class Latest(NamedTuple):
+    """What is known of a channel without reading it. posted: changes with each post, about a second later.
+
+    removed: changes, as soon, when a purge has deleted messages or an undo restored them. None: unknown, or long ago.
+    """
+
+    posted: str | None
+    removed: str | None
+
 
 class _Process:
-    """This process's channels that were not sent yet, with the last post's time and the number of posts by minute;
-    reset after a fork.
+    """This process's channels that were not sent yet, with the last post's time and the number of posts by minute, and
+    those with removals; reset after a fork.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.posted_at: dict[int, float] = {}
         self.posts: dict[int, Counter[int]] = {}
+        self.removed: set[int] = set()
 
 
 _process = _Process()
@@ -68,6 +89,13 @@ def note_post(channel_id: int) -> None:
     with _process.lock:
         _process.posted_at[channel_id] = now
         _process.posts.setdefault(int(now // 60), Counter())[channel_id] += 1
+    _sender.notify()
+
+
+def note_removals(channel_ids: Iterable[int]) -> None:
+    """Record that a purge deleted messages of the channels, or restored some, without delaying it."""
+    with _process.lock:
+        _process.removed.update(channel_ids)
     _sender.notify()
 
 
@@ -95,13 +123,10 @@ def channels_active_within(seconds: float) -> list[int]:
     return [int(str(channel_id)) for channel_id in found]
 
 
-def last_post(channel_id: int) -> float | None:
-    """Return the time at which the channel's last post was recorded; None if it is unknown, or very long ago.
-
-    It changes with each post, about a second later. Raises `StoreUnavailable`.
-    """
-    posted_at: float | None = redis_client().zscore(KEY, str(channel_id))
-    return posted_at
+def latest_of(channel_id: int) -> Latest:
+    """Return what has changed last in the channel, in one request. Raises `StoreUnavailable`."""
+    keys = (KEY, _removal_key(channel_id))
+    return Latest(*cast("list[str | None]", redis_client().eval(_LATEST, 2, *keys, str(channel_id))))
 
 
 def busy_channels(least: int) -> dict[int, int]:
@@ -142,6 +167,10 @@ def _posts_key(minute: int) -> str:
     return f"posts:{minute}"
 
 
+def _removal_key(channel_id: int) -> str:
+    return f"removal:{channel_id}"
+
+
 def _slot_key(slot: int) -> str:
     return f"posts_of_slot:{slot}"
 
@@ -151,8 +180,12 @@ def _send() -> None:
     with _process.lock:
         posted_at, _process.posted_at = _process.posted_at, {}
         posts, _process.posts = _process.posts, {}
+        removed, _process.removed = _process.removed, set()
+    client = redis_client()
+    if removed:
+        removal_keys = [_removal_key(channel_id) for channel_id in removed]
+        client.eval(_NOTE_REMOVALS, len(removal_keys), *removal_keys, str(time.time_ns()), str(REMOVAL_KEPT_SECONDS))
     if posted_at:
-        client = redis_client()
         client.zadd(KEY, {str(channel_id): at for channel_id, at in posted_at.items()}, gt=True)
         client.zremrangebyrank(KEY, 0, -MAX_KEPT - 1)
         for minute, counts in posts.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -18,11 +19,12 @@ from chatstore.models import Channel
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
 from chatstore.operations.members import highest_roles
 from moderation.domain.datetimes import first_id_from, parse_datetime
+from moderation.domain.selection import MAX_SELECTED_MESSAGES
 from moderation.forms import Position, read_cursor, read_position
 from moderation.operations.access.visibility import ADD_PURGE, channel_for, may_in
 from moderation.operations.lookup.channels import mentioned_channels
 from moderation.operations.lookup.gaps import find_gaps
-from moderation.operations.lookup.new_messages import channel_version, read_new_messages
+from moderation.operations.lookup.new_messages import read_new_messages, state_of
 from moderation.operations.lookup.pinned import pin_channel, unpin_channel
 from moderation.operations.lookup.sidebar import entrance_of, open_sidebar, sidebar_of
 from moderation.operations.preview.bucket_strip import map_channel
@@ -41,6 +43,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Show a page of the channel: the newest, or the one at the position in the URL."""
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
+    removals = state_of(request.user, channel.pk).removals
     opened, position, notice = _open(channel, position)
     messages = opened.messages
     here = range(messages[0].bucket, messages[-1].bucket + 1) if messages else None
@@ -50,6 +53,9 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "strip": map_channel(channel.pk, here=here, width=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
+        "removals": removals,
+        "before_all": MIN_ID,
+        "max_selected": MAX_SELECTED_MESSAGES,
         "at": request.GET.get("at", ""),
         "today": timezone.localdate(),
         **_rows_context(request, channel, opened, position),
@@ -89,14 +95,22 @@ def guild(request: HttpRequest, guild_id: int) -> HttpResponse:
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def timeline_rows(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Return the rows before or after an ID, as the fragment that replaces the end of a page."""
+    """Return the rows before or after an ID, as the fragment that replaces the end of a page.
+
+    until: the last ID of those after one.
+    """
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
     if position.before is None and position.after is None:
         raise BadInput(gettext("Name a message ID in “before” or “after”."))
     opened = open_timeline(channel.pk, before=position.before, after=position.after)
+    until = read_cursor(request.GET, "until")
+    if until is not None and position.after is not None:
+        opened = opened.until(until)
+        if opened.page.newer is None:
+            position = replace(position, before=min(until + 1, MAX_ID))
     context = _rows_context(request, channel, opened, position)
-    context["only"] = "older" if position.before is not None else "newer"
+    context["only"] = "newer" if position.after is not None else "older"
     return render(request, "moderation/timeline/_rows.html", context)
 
 
@@ -106,23 +120,29 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Return the rows after the newest one of the page, for the script that polls; 204 while nothing has changed.
 
     Some rows before it are included: the script leaves out what the page has. Without a version in the response there
-    are more rows.
+    are more rows. With `past` the page ends before the newest rows, and none are returned. If the response's removals
+    are not those that the page knows, the script reads its rows again.
     """
-    version = channel_version(request.user, channel_id)
-    if request.GET.get("version") == version:
+    state = state_of(request.user, channel_id)
+    if request.GET.get("version") == state.version:
         return HttpResponse(status=204)
     channel = channel_for(request.user, channel_id)
-    opened = read_new_messages(channel.pk, newest=read_cursor(request.GET, "newest"))
-    context = {
-        "channel": channel,
-        "rows": lay_out(opened, roles=_roles_in(channel, opened)),
-        "users": opened.users,
-        "mentioned_channels": mentioned_channels(request.user, opened.messages),
-        "may_purge": may_in(request.user, ADD_PURGE, channel),
-    }
-    response = render(request, "moderation/timeline/_new_rows.html", context)
-    if opened.page.newer is None:
-        response["X-Timeline-Version"] = version
+    if "past" in request.GET:
+        response, is_whole = HttpResponse(), True
+    else:
+        opened = read_new_messages(channel.pk, newest=read_cursor(request.GET, "newest"))
+        is_whole = opened.page.newer is None
+        context = {
+            "channel": channel,
+            "rows": lay_out(opened, roles=_roles_in(channel, opened)),
+            "users": opened.users,
+            "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
+            "may_purge": may_in(request.user, ADD_PURGE, channel),
+        }
+        response = render(request, "moderation/timeline/_new_rows.html", context)
+    response["X-Timeline-Removals"] = state.removals
+    if is_whole:
+        response["X-Timeline-Version"] = state.version
     return response
 
 
@@ -179,7 +199,7 @@ def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, posi
         "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
         "gaps_below": gaps.get(None, ()),
         "users": opened.users,
-        "mentioned_channels": mentioned_channels(request.user, opened.messages),
+        "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
         "may_purge": may_in(request.user, ADD_PURGE, channel),
         "older": page.older,
         "newer": page.newer,

@@ -73,7 +73,7 @@ def measure(wanted: Sequence[str]) -> Iterator[tuple[str, float]]:
     version = purge_page.poll_version(mona, scene.running.pk)
     yield "poll-unchanged", milliseconds(clients["mona"], f"{poll}?version={version}", 204)
     new_messages.REFRESH_SECONDS = 10**9
-    version = new_messages.channel_version(mona, scene.sample.channel_id)
+    version = new_messages.state_of(mona, scene.sample.channel_id).version
     poll = f"/channels/{scene.sample.channel_id}/new/?version={version}"
     yield "poll-unchanged-timeline", milliseconds(clients["mona"], poll, 204)
 

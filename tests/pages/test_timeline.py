@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import secrets
 from collections.abc import Callable
 
 from django.test import Client
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import time_of
+from chatstore.domain.milliseconds import DAY_MS
+from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
+from chatstore.store import ledger
 from chatstore.store import messages as message_store
-from tests.moderation.channels import VICTOR, by_victor, choose, confirm, make_channel, old_ids, purge_now, write
+from moderation.presentation.excerpts import COVERED
+from moderation.presentation.formats import format_short_day
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    by_victor,
+    choose,
+    confirm,
+    make_channel,
+    name_authors,
+    now_ms,
+    old_ids,
+    purge_now,
+    write,
+)
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -147,6 +165,69 @@ def test_a_reply_shows_its_target_and_that_it_is_deleted(mona: User, sign_in: Si
     html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
     assert html.count("the question") == 2
     assert "a message that no longer exists" in html
+
+
+def test_a_quote_covers_spoilers_and_names_users_and_channels(mona: User, sign_in: SignIn) -> None:
+    name_authors()
+    channel, other, ids = make_channel(), make_channel(name="pier"), old_ids(2)
+    quoted = f"**ask** <@{WILMA}> in <#{other.pk}>: ||secret||"
+    rows = [
+        Message(channel.pk, ids[0], VICTOR, quoted, mentions=(WILMA,)),
+        Message(channel.pk, ids[1], VICTOR, "an answer", type=19, reference=(channel.pk, ids[0])),
+    ]
+    ledger.ensure_row(channel.pk, bucket_of(ids[0]))
+    message_store.insert_messages(rows, stamp_us=message_store.posted_stamp)
+    # Alone on its page, so that only the quote mentions the channel.
+    html = sign_in(mona).get(f"/channels/{channel.pk}/?after={ids[0]}").content.decode()
+    assert f"<bdi>ask @Wilma 72 in #pier: {COVERED}</bdi>" in html
+    assert "secret" not in html
+
+
+def test_a_row_shows_all_of_a_message(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(1)
+    bot = make_snowflake(now_ms() - 90 * DAY_MS) | secrets.randbits(22)
+    ChatUser.objects.create(pk=bot, name="tides", display_name="Tide clock", is_bot=True)
+    message = Message(
+        channel.pk,
+        ids[0],
+        bot,
+        "High water at noon",
+        edited_at=time_of(ids[0]) + dt.timedelta(minutes=2),
+        reactions={"🌊": 3, "wave:5": 1},
+        stickers=('{"name": "Buoy"}',),
+    )
+    ledger.ensure_row(channel.pk, bucket_of(ids[0]))
+    message_store.insert_messages([message], stamp_us=message_store.posted_stamp)
+    html = re.sub(r"\s+", " ", sign_in(mona).get(f"/channels/{channel.pk}/").content.decode())
+    row = html[html.index(f'id="m{ids[0]}"') :].split("</article>")[0]
+    assert f'title="@tides · bot · account created {format_short_day(time_of(bot))} · {bot}"' in row
+    assert '<span class="tag">bot</span>' in row
+    assert "edited <time" in row
+    assert "Buoy" in row
+    assert re.search(r"🌊.{0,40}3", row)
+    assert re.search(r":wave:.{0,40}1", row)
+
+
+def test_the_ids_of_channel_and_server_can_be_copied(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel(guild=f"Harbour {secrets.token_hex(4)}")
+    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    for number in (channel.pk, channel.guild_id):
+        assert f'data-copy-id="{number}"' in html
+
+
+def test_rows_up_to_an_id_are_those_of_the_range_with_its_gaps(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(120)
+    write(channel, ids)
+    purge_now(mona, choose(channel.pk, message_ids=[*ids[20:30], *ids[60:70], *ids[100:]]))
+    client, url, found = sign_in(mona), f"/channels/{channel.pk}/rows/?after={ids[9]}&until={ids[89]}", []
+    html = client.get(url).content.decode()
+    found += ids_shown(html)
+    assert "/rows/" in html
+    url = f"/channels/{channel.pk}/rows/?after={found[-1]}&until={ids[89]}"
+    last = client.get(url).content.decode()
+    assert "/rows/" not in last
+    assert found + ids_shown(last) == [*ids[10:20], *ids[30:60], *ids[70:90]]
+    assert "10 messages deleted here" in html
 
 
 def test_only_users_who_may_purge_see_checkboxes(

@@ -19,7 +19,7 @@ from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.lookup import new_messages
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.moderation.channels import VICTOR, make_channel, old_ids, write
+from tests.moderation.channels import VICTOR, choose, make_channel, old_ids, purge_now, write
 from tests.pages.test_timeline import ids_shown
 from tests.waiting import wait_until
 
@@ -42,7 +42,7 @@ def test_a_post_is_in_the_next_poll_and_nothing_is_read_before_it(mona: User, si
         assert client.get(f"{url}&version={version}").status_code == 204
     assert not [query for query in captured if "chatstore_channel" in query["sql"]]
     posted = post_message(channel.pk, author_id=VICTOR, content="good morning")
-    wait_until(lambda: activity.last_post(channel.pk) is not None)
+    wait_until(lambda: activity.latest_of(channel.pk).posted is not None)
     response = client.get(f"{url}&version={version}")
     assert ids_shown(response.content.decode())[-1] == posted.message_id
     version = response["X-Timeline-Version"]
@@ -69,6 +69,32 @@ def test_more_rows_than_fit_are_fetched_by_further_polls(
     response = client.get(f"/channels/{channel.pk}/new/?newest={shown[-1]}")
     assert "X-Timeline-Version" in response
     assert sorted({*shown, *ids_shown(response.content.decode())}) == ids
+
+
+def test_a_purge_and_its_undo_change_the_version_and_the_removals(mona: User, sign_in: SignIn) -> None:
+    channel, other, ids = make_channel(), make_channel(), old_ids(4)
+    write(channel, ids)
+    client = sign_in(mona)
+    url, page = f"/channels/{channel.pk}/new/", client.get(f"/channels/{channel.pk}/").content.decode()
+    assert 'data-removals=""' in page
+    known = client.get(url)
+    assert known["X-Timeline-Removals"] == ""
+    elsewhere = client.get(f"/channels/{other.pk}/new/")["X-Timeline-Version"]
+    purge = purge_now(mona, choose(channel.pk, message_ids=ids[1:3]))
+    seen = {""}
+    for _ in range(2):
+        wait_until(lambda: activity.latest_of(channel.pk).removed not in {None, *seen})
+        changed = client.get(f"{url}?past=1&version={known['X-Timeline-Version']}")
+        assert changed.status_code == 200
+        assert changed.content == b""
+        assert changed["X-Timeline-Removals"] not in seen
+        assert client.get(f"{url}?past=1&version={changed['X-Timeline-Version']}").status_code == 204
+        seen.add(changed["X-Timeline-Removals"])
+        known = changed
+        if purge.state == PurgeState.DONE:
+            request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Deleted by mistake")
+            purge = run_purge(purge.pk)
+    assert client.get(f"/channels/{other.pk}/new/?version={elsewhere}").status_code == 204
 
 
 def test_a_version_of_another_account_or_channel_is_worth_nothing(mona: User, otto: User, sign_in: SignIn) -> None:

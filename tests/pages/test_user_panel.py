@@ -109,10 +109,12 @@ def test_all_messages_in_channels_that_the_viewer_may_open_are_counted(
 
 
 def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_in: SignIn) -> None:
-    account, here, elsewhere = make_account(days=2), make_channel(), make_channel()
+    account, here, elsewhere = make_account(days=2), make_channel(guild=secrets.token_hex(6)), make_channel()
+    beside = make_channel(guild=here.guild)
     write(here, recent_ids(2, minutes_ago=10), author=account.pk)
     write(here, old_ids(3), author=account.pk)
     write(here, recent_ids(5, minutes_ago=10))
+    write(beside, recent_ids(1, minutes_ago=10), author=account.pk)
     write(elsewhere, recent_ids(4, minutes_ago=10), author=account.pk)
     client = sign_in(mona)
     html = panel_of(client, account, here)
@@ -124,14 +126,19 @@ def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_
             assert response.status_code == 302, (action, after)
             purge = Purge.objects.get(pk=response["Location"].rstrip("/").split("/")[-1])
             scan_purge(purge.pk)
-            matched[action, after] = sum(Step.objects.filter(purge=purge).values_list("count", flat=True))
+            matched[action, hidden.get("guild", ""), after] = sum(
+                Step.objects.filter(purge=purge).values_list("count", flat=True)
+            )
     assert matched == {
-        (f"/channels/{here.pk}/delete/", "last 1 hour"): 2,
-        (f"/channels/{here.pk}/delete/", "last 1 day"): 2,
-        (f"/channels/{here.pk}/delete/", ""): 5,
-        ("/delete/", "last 1 hour"): 6,
-        ("/delete/", "last 1 day"): 6,
-        ("/delete/", ""): 9,
+        (f"/channels/{here.pk}/delete/", "", "last 1 hour"): 2,
+        (f"/channels/{here.pk}/delete/", "", "last 1 day"): 2,
+        (f"/channels/{here.pk}/delete/", "", ""): 5,
+        ("/delete/", str(here.guild_id), "last 1 hour"): 3,
+        ("/delete/", str(here.guild_id), "last 1 day"): 3,
+        ("/delete/", str(here.guild_id), ""): 6,
+        ("/delete/", "", "last 1 hour"): 7,
+        ("/delete/", "", "last 1 day"): 7,
+        ("/delete/", "", ""): 10,
     }
 
 

@@ -9,7 +9,7 @@ import datetime as dt
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils import timezone
 
@@ -46,6 +46,18 @@ class Timeline:
     messages: Sequence[Message]
     users: Mapping[int, ChatUser]
     quoted: Mapping[tuple[int, int], Message | None] = field(default_factory=dict)
+
+    @property
+    def with_quoted(self) -> list[Message]:
+        """Return the messages, and those that are quoted."""
+        return [*self.messages, *(message for message in self.quoted.values() if message is not None)]
+
+    def until(self, last: int) -> Timeline:
+        """Return the page without the messages after an ID; if it reaches that far, no newer page follows."""
+        if self.page.newer is not None and self.page.newer < last:
+            return self
+        messages = [message for message in self.messages if message.message_id <= last]
+        return replace(self, messages=messages, page=replace(self.page, newer=None))
 
 
 @dataclass(frozen=True, slots=True)

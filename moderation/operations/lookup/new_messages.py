@@ -1,15 +1,16 @@
-"""New messages of a channel that is open in a browser: polled, and next to free while nothing is new."""
+"""What changes in a channel that is open in a browser: polled, and next to free while nothing has changed."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from django.utils.crypto import salted_hmac
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, ms_of
 from chatstore.operations.gateway.timeline import Timeline, open_timeline
-from chatstore.store.activity import last_post
+from chatstore.store.activity import latest_of
 from moderation.operations.access.visibility import Actor
 
 REFRESH_SECONDS = 60
@@ -23,17 +24,27 @@ OVERLAP_MS = 10_000
 MAX_NEW = 100
 
 
-def channel_version(user: Actor, channel_id: int) -> str:
-    """Return what identifies the newest state of a channel that is known without reading it.
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """What identifies the state of a channel that is known without reading it.
 
-    Signed for the user, who has read the channel if they know it: the answer to a poll needs no other check.
+    version: of all, signed for a user, who has read the channel if they know it: the answer to a poll needs no other
+    check. removals: of what purges deleted and restored; "" if it is unknown, which says nothing.
     """
+
+    version: str
+    removals: str
+
+
+def state_of(user: Actor, channel_id: int) -> ChannelState:
+    """Return the newest state; what is read afterwards is not older."""
     try:
-        newest, seconds = last_post(channel_id), REFRESH_SECONDS
+        (posted, removed), seconds = latest_of(channel_id), REFRESH_SECONDS
     except StoreUnavailable:
-        newest, seconds = None, REFRESH_WITHOUT_REDIS_SECONDS
-    present = f"{user.pk} {channel_id} {newest} {int(time.time()) // seconds}"
-    return salted_hmac("chatstore.new_messages", present, algorithm="sha256").hexdigest()[:32]
+        (posted, removed), seconds = (None, None), REFRESH_WITHOUT_REDIS_SECONDS
+    present = f"{user.pk} {channel_id} {posted} {removed} {int(time.time()) // seconds}"
+    version = salted_hmac("chatstore.new_messages", present, algorithm="sha256").hexdigest()[:32]
+    return ChannelState(version, removed or "")
 
 
 def read_new_messages(channel_id: int, *, newest: int | None) -> Timeline:

@@ -13,6 +13,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.ledger.delete_log import note_sent_deletes
 from chatstore.operations.ledger.refresh import PURGE_ESTIMATE, PURGE_SOURCE, note_whole_reads
 from chatstore.store import figures
+from chatstore.store.activity import note_removals
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import StepKind, StepState
 from moderation.models import Step
@@ -196,6 +197,7 @@ def _count_steps(verified: Mapping[Step, VerificationRead]) -> list[Step]:
             report_missing(step, lost[step])
             if verified[step].tombstones > settings.PURGE_TOMBSTONE_BUDGET:
                 queue_rewrite(step, now_ms=verified[step].read.began_us // 1_000)
+    note_removals(step.channel_id for step in counted)
     return counted
 
 

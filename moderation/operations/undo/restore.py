@@ -30,6 +30,7 @@ from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamps
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import loads, scans
+from chatstore.store.activity import note_removals
 from moderation.domain.chunks import Row, writetime_of
 from moderation.domain.packing import count_packed, pack_ids, unpack_ids
 from moderation.domain.restoring import plan_restore
@@ -264,6 +265,7 @@ def _count(counts: Mapping[UndoStep, Mapping[str, object]], restored: IdsOf) -> 
         )
         add_restored(counted)
         _note_undone(counted, restored)
+    note_removals(step.channel_id for step in counted)
     return counted
 
 

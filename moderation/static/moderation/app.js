@@ -17,11 +17,13 @@ if (performance.getEntriesByType("navigation")[0]?.type === "navigate") keepPlac
 const toast = document.getElementById("toast");
 let toastTimer = 0;
 
+// Below a form that is in the notice, such as the offer of an undo.
 function showToast(text) {
   if (!toast) return;
-  toast.textContent = text;
+  const line = toast.querySelector(":scope > p") ?? toast.appendChild(document.createElement("p"));
+  line.textContent = text;
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { toast.textContent = ""; }, 4000);
+  toastTimer = setTimeout(() => line.remove(), 4000);
 }
 
 // Without a secure context there is no clipboard: then the text is shown, or a link opened, whose text the address bar has.

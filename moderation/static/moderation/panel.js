@@ -1,5 +1,5 @@
-// Opens a chat user beside the page when their name is clicked, and a purge by its link in a timeline. Without this
-// script the links lead to their pages.
+// Opens a chat user beside the page when their name or a mention of them is clicked, and a purge by its link in a
+// timeline. Without this script the links lead to their pages.
 "use strict";
 
 const panel = document.getElementById("panel");
@@ -8,7 +8,7 @@ let isOpening = false;
 
 function openPanel(link) {
   const url = new URL("panel/", link.href);
-  if (panel.dataset.channel && link.matches(".author")) url.searchParams.set("channel", panel.dataset.channel);
+  if (panel.dataset.channel && !link.matches("[data-panel]")) url.searchParams.set("channel", panel.dataset.channel);
   panelOpener = link;
   isOpening = true;
   // A second click replaces the first one's request; app.js says why a request failed.
@@ -35,7 +35,7 @@ if (panel) {
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (event.target.closest("#panel [data-close]")) closePanel();
-    const link = event.target.closest("main a.author, main a[data-panel]");
+    const link = event.target.closest('main a.author, main a.mention[href^="/users/"], main a[data-panel]');
     if (!link) return;
     event.preventDefault();
     openPanel(link);

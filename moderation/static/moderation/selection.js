@@ -25,8 +25,11 @@ function count() {
   document.documentElement.classList.toggle("has-selection", selected > 0);
   document.documentElement.classList.toggle("one-selected", selected === 1);
   if (selected === 0) return;
+  const isOver = selected > Number(bar.dataset.max ?? Infinity);
   for (const label of bar.querySelectorAll("[data-count]")) {
     label.textContent = labelFor(selected, label.dataset.forms);
+    if (label.matches("button")) label.disabled = isOver;
+    else if (isOver) label.textContent += `. ${bar.dataset.over}`;
   }
 }
 

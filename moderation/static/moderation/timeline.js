@@ -62,8 +62,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 
 document.addEventListener("htmx:afterSwap", () => {
-  joinDays();
-  joinGaps();
+  finishRows();
   if (heightBefore) {
     window.scrollBy(0, document.documentElement.scrollHeight - heightBefore);
     lastTop = window.scrollY;
@@ -92,6 +91,13 @@ for (const [property, selector] of Object.entries(measured)) {
   const element = document.querySelector(selector);
   const measure = () => document.documentElement.style.setProperty(property, `${element.offsetHeight}px`);
   if (element) new ResizeObserver(measure).observe(element, { box: "border-box" });
+}
+
+// After rows were added or removed.
+function finishRows() {
+  joinDays();
+  joinGaps();
+  if (list.querySelector(".msg")) list.querySelector("[data-empty]")?.remove();
 }
 
 // Two pages of the same day each show its heading: remove the second one.
@@ -134,6 +140,11 @@ let version = "";
 let pollMs = POLL_MS;
 let unseen = 0;
 
+const ANNOUNCE_MS = 10_000;
+const newStatus = document.getElementById("new-status");
+let arrived = 0;
+let announcing = 0;
+
 // Signed out meanwhile, the server redirects to the sign-in page, which answers such requests with 204.
 async function request(url, options = {}) {
   const response = await fetch(url, { ...options, headers: { "HX-Request": "true" } });
@@ -161,7 +172,11 @@ function append(html) {
   const fragment = document.createElement("template");
   fragment.innerHTML = html;
   const rows = list.querySelectorAll(".msg");
-  for (const row of fragment.content.querySelectorAll(".msg")) if (document.getElementById(row.id)) row.remove();
+  // In a flood the rows before the newest one reach beyond those that are loaded.
+  const isWhole = rows.length === 0 || !list.querySelector('a[data-more="older"]');
+  for (const row of fragment.content.querySelectorAll(".msg")) {
+    if (document.getElementById(row.id) || !(isWhole || idOf(row) > idOf(rows[0]))) row.remove();
+  }
   for (const day of fragment.content.querySelectorAll(".day")) if (!day.nextElementSibling?.matches(".msg")) day.remove();
   const added = [...fragment.content.querySelectorAll(".msg")];
   if (!added.length) return 0;
@@ -169,33 +184,57 @@ function append(html) {
   const late = added.filter((row) => rows.length && idOf(row) < idOf(rows[rows.length - 1]));
   for (const row of late) [...rows].find((shown) => idOf(shown) > idOf(row)).before(row);
   if (late.length < added.length) list.append(fragment.content);
-  joinDays();
+  finishRows();
   return added.length;
 }
 
+// Not while a message, a person, a purge or an undo is in hand.
+function isInHand() {
+  return bar?.hidden === false || document.getElementById("panel")?.hidden === false || offers.size > 0;
+}
+
 async function fetchNew() {
-  if (document.hidden || list.querySelector('a[data-more="newer"]')) return;
+  if (document.hidden) return;
   const rows = list.querySelectorAll(".msg");
-  if (rows.length >= MAX_ROWS && isAtEnd() && bar?.hidden !== false) {
+  const isPast = Boolean(list.querySelector('a[data-more="newer"]'));
+  if (rows.length >= MAX_ROWS && !isPast && isAtEnd() && !isInHand()) {
     window.location.assign(window.location.pathname);
     return;
   }
   const query = new URLSearchParams({ version });
-  if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
+  if (isPast) query.set("past", "1");
+  else if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
   const response = await request(`${list.dataset.new}?${query}`);
   if (!response.ok) throw new Error(response.status);
-  if (response.status === 204) return;
-  version = response.headers.get("X-Timeline-Version") ?? "";
+  if (response.status !== 204) {
+    version = response.headers.get("X-Timeline-Version") ?? "";
+    noteRemovals(response.headers.get("X-Timeline-Removals"));
+    showNew(await response.text());
+  }
+  await followRemovals();
+}
+
+function showNew(html) {
   const wasAtEnd = isAtEnd();
-  const added = append(await response.text());
+  const added = append(html);
   if (!added) return;
   if (wasAtEnd) {
     window.scrollTo(0, document.documentElement.scrollHeight);
+    announce(added);
   } else {
     unseen += added;
     newButton.textContent = labelFor(unseen, newButton.dataset.forms);
     newButton.hidden = false;
   }
+}
+
+// To screen readers; elsewhere the button says it.
+function announce(added) {
+  arrived += added;
+  if (announcing) return;
+  newStatus.textContent = arrived ? labelFor(arrived, newStatus.dataset.forms) : "";
+  if (arrived) announcing = setTimeout(() => { announcing = 0; announce(0); }, ANNOUNCE_MS);
+  arrived = 0;
 }
 
 async function poll() {
@@ -218,8 +257,8 @@ const UNDO_MS = 10_000;
 const END_MS = 60_000; // for the purge of one message, when many wait
 const RETRY_MS = 500;
 const deleteForm = document.getElementById("delete-one");
-let noticeTimer = 0;
-let deleted = null; // the row whose undo the notice offers
+const MAX_OFFERS = 3;
+const offers = new Map(); // forms that offer an undo, with the deleted row
 
 function post(form, fields = {}) {
   const body = new FormData(form);
@@ -235,10 +274,32 @@ function setDeleted(row, isDeleted) {
   count();
 }
 
-function closeNotice() {
-  // Not while it is used.
-  if (toast.matches(":hover, :focus-within")) noticeTimer = setTimeout(closeNotice, 1000);
-  else toast.textContent = "";
+function isOffered(row) {
+  return [...offers.values()].some((offered) => offered.id === row.id);
+}
+
+function offerUndo(row, html) {
+  toast.insertAdjacentHTML("afterbegin", html);
+  const form = toast.querySelector("form");
+  offers.set(form, row);
+  setTimeout(closeOffer, UNDO_MS, form);
+  const unused = [...offers.keys()].filter((each) => !isUsed(each));
+  if (unused.length > MAX_OFFERS) withdrawOffer(unused[0]);
+}
+
+function isUsed(form) {
+  return form.querySelector("button").disabled;
+}
+
+function withdrawOffer(form) {
+  offers.delete(form);
+  form.remove();
+}
+
+function closeOffer(form) {
+  if (!offers.has(form) || isUsed(form)) return;
+  if (toast.matches(":hover, :focus-within")) setTimeout(closeOffer, 1000, form);
+  else withdrawOffer(form);
 }
 
 async function deleteOne(row) {
@@ -249,11 +310,7 @@ async function deleteOne(row) {
     showToast(response ? plainText(await response.text()) : toast.dataset.offline);
     return;
   }
-  deleted = row;
-  clearTimeout(noticeTimer);
-  clearTimeout(toastTimer);
-  toast.innerHTML = await response.text();
-  noticeTimer = setTimeout(closeNotice, UNDO_MS);
+  offerUndo(row, await response.text());
 }
 
 function plainText(html) {
@@ -267,18 +324,17 @@ async function hasEnded(purge) {
 }
 
 async function undo(form) {
-  const row = deleted;
+  if (isUsed(form)) return;
   const purge = form.querySelector("a").href;
-  const button = form.querySelector("button");
-  if (button.disabled) return;
-  clearTimeout(noticeTimer);
-  button.disabled = true;
+  form.querySelector("button").disabled = true;
   for (const until = Date.now() + END_MS; Date.now() < until && !(await hasEnded(purge));) {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
   const response = await post(form).catch(() => null);
   if (response?.ok) {
-    setDeleted(row, false);
+    const row = offers.get(form);
+    setDeleted(document.getElementById(row.id) ?? row, false);
+    withdrawOffer(form);
     showToast(form.dataset.restored);
   } else {
     // The page of the purge says why, and offers the undo again.
@@ -353,13 +409,13 @@ const ACTIONS = {
   Delete: () => {
     if (!selectionForm) return;
     if (selectionForm.hidden) deleteFocused();
-    else selectionForm.requestSubmit();
+    else selectionForm.querySelector("button.primary").click();
   },
 };
 
 document.addEventListener("keydown", (event) => {
   if (keys.open || event.target.closest("input:not(.select-input), textarea, select, .search, #panel")) return;
-  const undoForm = toast.querySelector("form");
+  const undoForm = [...offers.keys()].findLast((form) => !isUsed(form));
   if ((event.ctrlKey || event.metaKey) && event.key === "z" && undoForm) {
     event.preventDefault();
     undo(undoForm);

@@ -109,6 +109,8 @@ def test_one_message_is_deleted_and_restored_while_others_arrive(channel: tuple[
     page.wait_for_function("scrollY + innerHeight < document.documentElement.scrollHeight - 300")
     place = page.evaluate("scrollY")
     site.manage("shell", "-c", POST.format(count=3, channel=channel_id, author=author))
+    expect(page.get_by_role("button", name="3 new messages")).to_be_visible()
+    assert abs(page.evaluate("scrollY") - place) <= 2
     page.get_by_role("button", name="3 new messages").click()
     assert page.evaluate("scrollY") > place
     expect(page.locator("#show-new")).to_be_hidden()

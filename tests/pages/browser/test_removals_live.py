@@ -1,0 +1,118 @@
+"""What another moderator deletes and restores disappears from a timeline that is open, and comes back, in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chatstore.models import Channel
+from tests.moderation.channels import make_channel, recent_ids, write
+from tests.pages.serving import Site, browse_as, create_account, in_thread, sign_in
+
+pytestmark = pytest.mark.slow
+
+RAIDER = 77
+
+LOADED = "() => [...document.querySelectorAll('.msg')].map((row) => row.id.slice(1))"
+FIRST_THAT_STAYS = """() => {
+  const top = Math.max(document.querySelector(".channel-top").getBoundingClientRect().bottom, 0);
+  const stays = [...document.querySelectorAll(".msg")].filter((row) => row.dataset.author !== "77");
+  return stays.find((row) => row.getBoundingClientRect().bottom > top).id;
+}"""
+RAID = f'.msg[data-author="{RAIDER}"]'
+TOP = "id => document.getElementById(id).getBoundingClientRect().top"
+
+
+@contextmanager
+def two_moderators(site: Site) -> Iterator[tuple[Page, Page]]:
+    """Yield a page of each."""
+    first, second = create_account("mona"), create_account("mona")
+    with browse_as(first, site) as watching:
+        assert watching.context.browser
+        acting = watching.context.browser.new_page()
+        sign_in(acting, site, second)
+        watching.set_viewport_size({"width": 1280, "height": 600})
+        yield watching, acting
+
+
+def make_raided_channel() -> tuple[Channel, list[int]]:
+    """Every fourth of 120 messages is the raider's; those of others are several lines long."""
+    channel, ids = make_channel(), recent_ids(120)
+    write(channel, ids[::4], author=RAIDER)
+    write(channel, [message_id for message_id in ids if message_id not in ids[::4]], content="long " * 80)
+    return channel, ids
+
+
+def delete_raid(page: Page, site: Site, channel: Channel) -> None:
+    page.goto(f"{site.url}/channels/{channel.pk}/delete/?authors={RAIDER}")
+    page.get_by_role("button", name="Preview", exact=True).click()
+    page.get_by_label("Reason").fill("Raid")
+    page.get_by_role("button", name="Delete 30 messages").click()
+    expect(page.get_by_role("heading", name="Deleted 30 messages")).to_be_visible()
+
+
+def restore_raid(page: Page) -> None:
+    page.get_by_role("link", name="Restore 30 messages").click()
+    page.get_by_label("Reason").fill("Not a raid")
+    page.get_by_role("button", name="Restore 30 messages").click()
+    expect(page.get_by_role("heading", name="Restored 30 messages")).to_be_visible()
+
+
+def shown_ids(page: Page) -> list[int]:
+    return [int(message_id) for message_id in page.evaluate(LOADED)]
+
+
+def loaded(page: Page, ids: list[int]) -> list[int]:
+    """Return all IDs from the first to the last row."""
+    shown = shown_ids(page)
+    return [message_id for message_id in ids if shown[0] <= message_id <= shown[-1]]
+
+
+def test_an_open_timeline_follows_a_purge_and_its_undo(site: Site) -> None:
+    channel, ids = in_thread(make_raided_channel)
+    with two_moderators(site) as (watching, acting):
+        watching.goto(f"{site.url}/channels/{channel.pk}/#end")
+        gap = watching.locator(".gap[data-total]")
+        raid, selected = watching.locator(RAID), watching.locator(".msg:has(.select-input:checked)")
+        expect(raid).to_have_count(12)
+        for message_id in ids[99:101]:
+            watching.locator(f"#m{message_id} .select-input").check()
+        # Of the rows in view the first one that stays keeps its place.
+        watching.evaluate("() => scrollTo(0, 500)")
+        edge = watching.evaluate(FIRST_THAT_STAYS)
+        top = watching.evaluate(TOP, edge)
+        watching.evaluate("() => { window.isSamePage = true; }")
+
+        delete_raid(acting, site, channel)
+        expect(raid).to_have_count(0)
+        expect(gap).to_have_count(1)
+        expect(gap).to_contain_text("messages deleted")
+        expect(selected).to_have_count(1)
+        assert abs(watching.evaluate(TOP, edge) - top) <= 2
+        assert shown_ids(watching) == [i for i in loaded(watching, ids) if i not in ids[::4]]
+
+        top = watching.evaluate(TOP, edge)
+        restore_raid(acting)
+        expect(gap).to_have_count(0)
+        expect(selected).to_have_count(1)
+        assert abs(watching.evaluate(TOP, edge) - top) <= 2
+        assert shown_ids(watching) == loaded(watching, ids)
+        assert watching.evaluate("() => window.isSamePage")
+
+
+def test_a_page_in_the_past_follows_within_its_range(site: Site) -> None:
+    channel, ids = in_thread(make_raided_channel)
+    with two_moderators(site) as (watching, acting):
+        watching.goto(f"{site.url}/channels/{channel.pk}/?around={ids[60]}#m{ids[60]}")
+        raid = watching.locator(RAID)
+        expect(raid.first).to_be_attached()
+        delete_raid(acting, site, channel)
+        expect(raid).to_have_count(0)
+        expect(watching.locator(".gap[data-total]")).to_have_count(1)
+        assert shown_ids(watching) == [i for i in loaded(watching, ids) if i not in ids[::4]]
+        restore_raid(acting)
+        expect(watching.locator(".gap[data-total]")).to_have_count(0)
+        assert shown_ids(watching) == loaded(watching, ids)
