@@ -28,7 +28,7 @@ from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
-from moderation.presentation.excerpts import unformatted
+from moderation.presentation.excerpts import Known, unformatted
 from moderation.presentation.html import fill, fill_each, fill_named
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.terms import TERMS
@@ -368,7 +368,7 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
 @register.filter
 def excerpt(text: str, users: Mapping[int, object] = _NO_USERS) -> str:
     """Return the beginning of a message's text in one line, without markdown. users: those it may mention, by ID."""
-    return unformatted(text, users)
+    return unformatted(text, Known(users=users))
 
 
 @register.filter

@@ -116,6 +116,7 @@ class Page:
             names=Names(
                 users=context.get("users") or {},
                 channels=context.get("mentioned_channels") or {},
+                roles=context.get("mentioned_roles") or {},
                 guild_id=channel.guild_id,
                 may_view_users=may_view_users,
             ),
@@ -349,7 +350,7 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
     if not quote.writer:
         text = _("Replying to %(message)s") % {"message": quote.text}
         return fill('<p class="quote">\n<span class="clip">{}</span>\n</p>\n', text)
-    text = unformatted(quote.text, page.names.users, page.names.channels)
+    text = unformatted(quote.text, page.names)
     return fill(
         '<p class="quote">\n<span class="avatar xs tone{}" aria-hidden="true">{}</span>\n'
         '<bdi class="author clip">{}</bdi>\n<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',

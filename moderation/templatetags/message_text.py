@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import show_controls, show_hidden
-from chatstore.models import Channel
 from moderation.presentation import formats
-from moderation.presentation.excerpts import name_role, name_user, plain_text
+from moderation.presentation.excerpts import Known, name_role, name_user, plain_text
 from moderation.presentation.html import fill, join
 from moderation.presentation.markup import Piece, host_of, is_long, parse_markup, shorten
 from moderation.presentation.page_urls import url_of
@@ -45,11 +43,9 @@ _ATTRIBUTE_FRAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """Users and channels that a text may mention, by ID, and the guild of the channel that it is shown in."""
+class Names(Known):
+    """What a text may mention, and the guild of the channel that it is shown in."""
 
-    users: Mapping[int, Any]
-    channels: Mapping[int, Channel]
     guild_id: int | None
     may_view_users: bool
 
@@ -58,7 +54,7 @@ def draw_text(text: str, names: Names) -> SafeString:
     """Render the text of a message; long texts are folded."""
     if not is_long(text):
         return fill('<div class="text" dir="auto">{}</div>\n', _draw_pieces(parse_markup(text), names))
-    beginning = shorten(plain_text(text, names.users, names.channels), characters=FOLDED_CHARACTERS, lines=8)
+    beginning = shorten(plain_text(text, names), characters=FOLDED_CHARACTERS, lines=8)
     return fill(
         '<details class="long"><summary><span class="text" dir="auto">{}…</span> '
         '<span class="unfold">{}</span></summary>'
@@ -93,7 +89,7 @@ def _draw_piece(piece: Piece, names: Names) -> SafeString | str:  # noqa: PLR091
         case "user":
             return _draw_user(int(piece.target), names)
         case "role":
-            return fill('<bdi class="mention">{}</bdi>', name_role(piece.target))
+            return fill('<bdi class="mention">{}</bdi>', show_hidden(name_role(int(piece.target), names.roles)))
         case "channel":
             return _draw_channel(int(piece.target), names)
         case "time":

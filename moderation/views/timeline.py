@@ -22,7 +22,7 @@ from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.selection import MAX_SELECTED_MESSAGES
 from moderation.forms import Position, read_cursor, read_position
 from moderation.operations.access.visibility import ADD_PURGE, channel_for, may_in
-from moderation.operations.lookup.channels import mentioned_channels
+from moderation.operations.lookup.channels import mentioned_channels, mentioned_roles
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.new_messages import read_new_messages, state_of
 from moderation.operations.lookup.pinned import pin_channel, unpin_channel
@@ -137,6 +137,7 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
             "rows": lay_out(opened, roles=_roles_in(channel, opened)),
             "users": opened.users,
             "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
+            "mentioned_roles": mentioned_roles(channel.guild_id, opened.with_quoted),
             "may_purge": may_in(request.user, ADD_PURGE, channel),
         }
         response = render(request, "moderation/timeline/_new_rows.html", context)
@@ -200,6 +201,7 @@ def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, posi
         "gaps_below": gaps.get(None, ()),
         "users": opened.users,
         "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
+        "mentioned_roles": mentioned_roles(channel.guild_id, opened.with_quoted),
         "may_purge": may_in(request.user, ADD_PURGE, channel),
         "older": page.older,
         "newer": page.newer,

@@ -13,6 +13,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS
 from chatstore.domain.snowflakes import make_snowflake, time_of
+from chatstore.gateway import MemberRole, post_message, save_member
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.store import ledger
@@ -181,6 +182,17 @@ def test_a_quote_covers_spoilers_and_names_users_and_channels(mona: User, sign_i
     html = sign_in(mona).get(f"/channels/{channel.pk}/?after={ids[0]}").content.decode()
     assert f"<bdi>ask @Wilma 72 in #pier: {COVERED}</bdi>" in html
     assert "secret" not in html
+
+
+def test_a_mention_of_a_role_has_its_name(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel(guild="Harbour")
+    crew, unknown = channel.pk + 1, channel.pk + 2
+    assert channel.guild_id is not None
+    save_member(channel.guild_id, WILMA, roles=[MemberRole("<Crew>", role_id=crew)])
+    post_message(channel.pk, author_id=WILMA, content=f"Ask <@&{crew}> or <@&{unknown}>")
+    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    assert '<bdi class="mention">@&lt;Crew&gt;</bdi>' in html
+    assert f'<bdi class="mention">@role {unknown}</bdi>' in html
 
 
 def test_a_row_shows_all_of_a_message(mona: User, sign_in: SignIn) -> None:

@@ -19,12 +19,13 @@ from chatstore.operations.gateway.timeline import (
     newest_messages,
     rank_by_activity,
 )
+from chatstore.operations.members import names_of_roles
 from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post
 from moderation.operations.access.visibility import Actor, visible_channels
-from moderation.presentation.markup import find_mentioned_channels
+from moderation.presentation.markup import find_mentioned_channels, find_mentioned_roles
 
 MAX_MENTIONED = 200
-"""Channels mentioned on one page whose names are shown."""
+"""Channels, and roles, mentioned on one page whose names are shown."""
 
 CHANNELS_WITH_NEWEST = 12
 """Channels whose newest message is read for the overview: one read each, all at the same time."""
@@ -62,6 +63,12 @@ def mentioned_channels(user: Actor, messages: Iterable[Message]) -> dict[int, Ch
     ids = {channel_id for message in messages for channel_id in find_mentioned_channels(message.content)}
     known = (channel_id for channel_id in ids if channel_id <= MAX_ID)
     return visible_channels(user).in_bulk(list(islice(known, MAX_MENTIONED))) if ids else {}
+
+
+def mentioned_roles(guild_id: int | None, messages: Iterable[Message]) -> dict[int, str]:
+    """Return the known names of the guild's roles that messages mention, by ID; no query if there are none."""
+    ids = {role_id for message in messages for role_id in find_mentioned_roles(message.content)}
+    return names_of_roles(guild_id, list(islice((role_id for role_id in ids if role_id <= MAX_ID), MAX_MENTIONED)))
 
 
 def channels_by_activity(user: Actor) -> Overview:

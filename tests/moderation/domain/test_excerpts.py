@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moderation.presentation.excerpts import COVERED, unformatted
+from moderation.presentation.excerpts import COVERED, Known, unformatted
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from moderation.presentation.excerpts import COVERED, unformatted
         ("||one | two||", COVERED),
         (r"\||open|| covered||", f"||open{COVERED}"),
         (f"||{'long ' * 100}||.", f"{COVERED}."),
-        ("<@71> in <#7>, <@72>, <@&5>", "@Victor 71 in #pier, @user 72, @role 5"),
+        ("<@71> in <#7>, <@72>, <@&5>, <@&9>", "@Victor 71 in #pier, @user 72, @role 5, @Crew"),
         ("a\u202eb", "a\u202eb"),
         ("```\n$ tide --next lisbon\n```", "$ tide --next lisbon"),
         ("2 * 3 is 6 - or is it?", "2 * 3 is 6 - or is it?"),
@@ -27,4 +27,4 @@ from moderation.presentation.excerpts import COVERED, unformatted
     ],
 )
 def test_marks_are_left_out(text: str, shown: str) -> None:
-    assert unformatted(text, {71: "Victor 71"}, {7: "#pier"}) == shown
+    assert unformatted(text, Known(users={71: "Victor 71"}, channels={7: "#pier"}, roles={9: "Crew"})) == shown
