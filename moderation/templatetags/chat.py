@@ -234,13 +234,19 @@ def recent_channels(overview: Overview) -> SafeString:
                 visible(entry.channel),
                 ago(entry.newest.posted_at),
                 visible(entry.channel.guild or _("Direct messages")),
-                visible(entry.author or _("Unknown user")),
-                Truncator(visible(excerpt(entry.newest.content)) or _("(attachment)")).chars(CARD_CHARACTERS),
+                visible(overview.users.get(entry.newest.author_id) or _("Unknown user")),
+                Truncator(visible(excerpt(entry.newest.content, overview.users)) or _("(attachment)")).chars(
+                    CARD_CHARACTERS
+                ),
             )
             for entry in overview.recent
             if entry.newest is not None
         ),
     )
+
+
+def _shorten(text: str) -> str:
+    return Truncator(text).chars(CARD_CHARACTERS)
 
 
 @register.simple_tag

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 from chatstore.domain.errors import StoreUnavailable
@@ -37,17 +37,20 @@ class ActiveChannel:
 
     channel: Channel
     newest: Message | None
-    author: ChatUser | None
     until: dt.date | None
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Most recently active channels, then the others. error: why the store could not be read."""
+    """Most recently active channels, then the others. error: why the store could not be read.
+
+    users: authors of the newest messages and those whom these mention, by ID, as far as they are known.
+    """
 
     recent: Sequence[ActiveChannel] = ()
     others: Sequence[ActiveChannel] = ()
     error: str = ""
+    users: Mapping[int, ChatUser] = field(default_factory=dict)
 
     @property
     def has_more(self) -> bool:
@@ -79,12 +82,15 @@ def channels_by_activity(user: Actor) -> Overview:
         shown = [channel.pk for channel, bucket in ranked[:CHANNELS_WITH_NEWEST] if bucket is not None]
         newest = newest_messages(shown)
     except StoreUnavailable as error:
-        return Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels], error=error.text)
-    users = name_users(newest.values())
-    described = [_describe(channel, bucket, newest.get(channel.pk), users) for channel, bucket in ranked]
+        return Overview(others=[ActiveChannel(channel, None, None) for channel in channels], error=error.text)
+    described = [
+        ActiveChannel(channel, newest.get(channel.pk), None if bucket is None else last_day_of(bucket))
+        for channel, bucket in ranked
+    ]
     recent = [entry for entry in described if entry.newest is not None]
     recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)
-    return Overview(recent=recent, others=[entry for entry in described if entry.newest is None])
+    others = [entry for entry in described if entry.newest is None]
+    return Overview(recent=recent, others=others, users=name_users(newest.values()))
 
 
 def _channels_to_rank(user: Actor) -> list[Channel]:
@@ -109,10 +115,3 @@ def newest_among(channels: ChannelQuerySet, *, limit: int) -> list[Channel]:
         first = order_by_last_post(list(ids))[:limit]
     found = channels.in_bulk(first) if first else {}
     return [found[channel_id] for channel_id in first if channel_id in found]
-
-
-def _describe(
-    channel: Channel, bucket: int | None, newest: Message | None, users: dict[int, ChatUser]
-) -> ActiveChannel:
-    until = None if bucket is None else last_day_of(bucket)
-    return ActiveChannel(channel, newest, users.get(newest.author_id) if newest else None, until)

@@ -12,7 +12,7 @@ def test_servers_of_the_same_name_are_kept_apart() -> None:
     channels = [
         Channel(pk=10 + n, name=f"room-{n}", guild=guild) for n, guild in enumerate((*guilds, guilds[0], None, None))
     ]
-    html = other_channels(Overview(others=[ActiveChannel(channel, None, None, None) for channel in channels]))
+    html = other_channels(Overview(others=[ActiveChannel(channel, None, None) for channel in channels]))
     folds = [
         (re.findall(r"<bdi[^>]*>([^<]*)<", summary)[0], re.findall(r"room-\d", listed))
         for summary, listed in re.findall(r"<summary>(.*?)</summary>(.*?)</details>", html, re.DOTALL)

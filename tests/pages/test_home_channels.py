@@ -1,0 +1,26 @@
+"""Home shows the newest message of each active channel in words."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from django.test import Client
+
+from chatstore.gateway import post_message
+from chatstore.models import ChatUser
+from chatstore.models.users import User
+from chatstore.store.activity import last_active_channels
+from tests.chatstore.channels import fresh_id
+from tests.moderation.channels import make_channel
+from tests.waiting import wait_until
+
+SignIn = Callable[[User], Client]
+
+
+def test_a_card_names_those_whom_the_newest_message_mentions(mona: User, sign_in: SignIn) -> None:
+    channel, name = make_channel(guild="Harbour"), f"Ines {secrets.token_hex(4)}"
+    mentioned = ChatUser.objects.create(pk=fresh_id(), name=name)
+    post_message(channel.pk, author_id=fresh_id(), content=f"Ask **<@{mentioned.pk}>**", mentions=[mentioned.pk])
+    wait_until(lambda: channel.pk in last_active_channels(20))
+    assert f"<bdi>Ask @{name}</bdi>" in sign_in(mona).get("/").content.decode()
