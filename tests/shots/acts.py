@@ -25,6 +25,11 @@ def click(selector: str) -> Act:
     return lambda page: page.locator(selector).last.click()
 
 
+def press(key: str) -> Act:
+    """Press a key."""
+    return lambda page: page.keyboard.press(key)
+
+
 def unfold(selector: str) -> Act:
     """Unfold the first element that matches, without scrolling to it."""
     return lambda page: page.locator(selector).first.evaluate("details => { details.open = true; }")

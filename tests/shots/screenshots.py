@@ -24,6 +24,7 @@ from tests.shots.acts import (
     long_after_sign_in,
     make_recovery_codes,
     open_on_localhost,
+    press,
     reload_while_open,
     search_for,
     sign_in_with,
@@ -236,7 +237,7 @@ def _error_shots(channel: str) -> Iterator[Shot]:
 def _scripted_shots(channel: str) -> Iterator[Shot]:
     yield Shot("timeline-user", "mona", channel, whole=False, act=click("#messages a.author"))
     yield Shot("timeline-selected", "mona", channel, whole=False, act=click("#messages .select-input"))
-    yield Shot("keys", "mona", channel, whole=False, act=click("#show-keys"))
+    yield Shot("keys", "mona", channel, whole=False, act=press("?"))
     yield Shot("menu", "ada", "/preferences/", whole=False, act=click(".account > summary"))
     yield Shot("drawer", "mona", channel, whole=False, act=click(".drawer-button"), is_narrow=True)
     yield Shot("search-suggestions", "mona", "/", whole=False, act=search_for("gen"))
