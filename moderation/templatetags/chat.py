@@ -343,11 +343,16 @@ def deadline(time: dt.datetime) -> SafeString:
 
 @register.simple_tag
 def span_of_times(first: dt.datetime, last: dt.datetime) -> SafeString:
-    """Render when something began and ended: "11 Mar 2024, 14:02 to 15:10 UTC"; one time if both are in a minute."""
+    """Render when something began and ended: "11 Mar 2024, 14:02 to 15:10 UTC"; one time if both are in a minute.
+
+    If the clock was changed between them, UTC stands beside both.
+    """
     if formats.format_datetime(first) == formats.format_datetime(last):
         return deadline(last)
     end = time_tag(last, formats.format_deadline(last, after=first))
-    return fill_named(_("%(start)s to %(end)s"), start=dated(first), end=end)
+    is_same_offset = timezone.localtime(first).utcoffset() == timezone.localtime(last).utcoffset()
+    start = dated(first) if is_same_offset else deadline(first)
+    return fill_named(_("%(start)s to %(end)s"), start=start, end=end)
 
 
 @register.simple_tag

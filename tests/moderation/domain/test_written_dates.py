@@ -6,11 +6,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
-from hypothesis import given
+from django.utils.html import strip_tags
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moderation.domain.datetimes import MAX_CHARACTERS, parse_datetime
 from moderation.presentation import formats
+from moderation.templatetags.chat import span_of_times
 
 NOW = dt.datetime(2026, 5, 1, 12, 30, 41, tzinfo=dt.UTC)
 
@@ -35,6 +37,15 @@ def to_second(time: dt.datetime) -> dt.datetime:
     return time.replace(microsecond=0)
 
 
+def possible_times(local: dt.datetime) -> list[dt.datetime]:
+    """Return a time in UTC, and where the clock was set back, the first one that it shows so: a text without UTC beside
+    it means that one.
+
+    In UTC, since Python calls no time of another zone equal to a time that the clock shows twice.
+    """
+    return [each.astimezone(dt.UTC) for each in (local, local.replace(fold=0))]
+
+
 FORMATS: list[tuple[Write, Round]] = [
     (formats.format_day, to_day),
     (formats.format_short_day, to_day),
@@ -51,13 +62,13 @@ FORMATS: list[tuple[Write, Round]] = [
 
 @pytest.mark.parametrize(("write", "round_down"), FORMATS)
 @given(time=TIMES, zone=ZONES)
+@example(time=dt.datetime(2024, 10, 27, 1, 59, tzinfo=dt.UTC), zone="Europe/Berlin")
 def test_a_time_that_a_page_writes_is_understood(write: Write, round_down: Round, time: dt.datetime, zone: str) -> None:
     with timezone.override(zone):
         written, meant = write(time), round_down(time.astimezone(ZoneInfo(zone)))
         assert len(written) <= MAX_CHARACTERS
         read = parse_datetime(written, now=timezone.localtime(NOW))
-    # Where the clock was set back, a text without UTC beside it means the first of the two times.
-    assert read in (meant, meant.replace(fold=0)), written
+    assert read in possible_times(meant), written
 
 
 @given(time=TIMES, length=st.timedeltas(dt.timedelta(minutes=1), dt.timedelta(days=2)), zone=ZONES)
@@ -68,6 +79,19 @@ def test_a_span_of_times_that_a_page_writes_is_understood(time: dt.datetime, len
         in_zone = (end.astimezone(ZoneInfo(zone)) for end in (time, time + length))
         ends = [to_minute(end).replace(fold=0).astimezone(dt.UTC) for end in in_zone]
         assert [parse_datetime(written, now=now, is_end=is_end) for is_end in (False, True)] == ends, written
+
+
+@given(time=TIMES, length=st.timedeltas(dt.timedelta(minutes=1), dt.timedelta(days=2)), zone=ZONES)
+@example(time=dt.datetime(2024, 10, 26, 22, tzinfo=dt.UTC), length=dt.timedelta(hours=7), zone="Europe/London")
+def test_when_something_began_and_ended_as_a_page_writes_it_is_understood(
+    time: dt.datetime, length: dt.timedelta, zone: str
+) -> None:
+    with timezone.override(zone):
+        now = timezone.localtime(NOW)
+        written = strip_tags(span_of_times(time, time + length))
+        begin, end = (to_minute(each.astimezone(ZoneInfo(zone))) for each in (time, time + length))
+        assert parse_datetime(written, now=now) in possible_times(begin), written
+        assert parse_datetime(written, now=now, is_end=True) == end.astimezone(dt.UTC), written
 
 
 @given(first=st.dates(dt.date(1971, 1, 1), dt.date(2026, 4, 20)), days=st.integers(1, 9), zone=ZONES)
