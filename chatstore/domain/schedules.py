@@ -36,6 +36,14 @@ _INVALID = {
 """What is allowed, by the parser's error."""
 
 
+class InvalidSchedule(BadInput):
+    """A schedule is invalid. fields: those of `Schedule` that are wrong."""
+
+    def __init__(self, text: str, *fields: str) -> None:
+        super().__init__(text)
+        self.fields = fields
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """wall: wall-clock time without a zone. at: the same in UTC."""
@@ -54,7 +62,7 @@ class Schedule:
     """cron: minute, hour, day of month, month, day of week. zone: a name such as "Europe/Berlin".
 
     opens, closes: the hours of the day in which a run may be active, past midnight if the second is the earlier one;
-    both None: at any time. Raises `BadInput` if the schedule is invalid.
+    both None: at any time. Raises `InvalidSchedule`.
     """
 
     cron: str
@@ -64,35 +72,42 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if (self.opens is None) != (self.closes is None):
-            raise BadInput(_("Enter both ends of the allowed hours, or neither."))
+            empty = "opens" if self.opens is None else "closes"
+            raise InvalidSchedule(_("Enter both ends of the allowed hours, or neither."), empty)
         if self.opens is not None and self.opens == self.closes:
-            raise BadInput(_("The allowed hours begin and end at the same time. Leave both empty to allow any time."))
+            raise InvalidSchedule(
+                _("The allowed hours begin and end at the same time. Leave both empty to allow any time."),
+                "opens",
+                "closes",
+            )
         if len(self.cron.split()) != FIELDS:
-            raise BadInput(
+            raise InvalidSchedule(
                 _(
                     "Enter five fields: minute, hour, day of month, month and day of week; "
                     "“30 2 * * *” is every night at 02:30."
-                )
+                ),
+                "cron",
             )
         try:
             next(CronSim(self.cron, dt.datetime(2024, 1, 1)), None)  # noqa: DTZ001 - wall-clock time
         except CronSimError as error:
-            raise BadInput(
+            raise InvalidSchedule(
                 _(
                     "“%(cron)s” is not a valid schedule: %(error)s.",
                     cron=self.cron[:60],
                     error=_INVALID.get(str(error), str(error)),
-                )
+                ),
+                "cron",
             ) from None
         try:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise BadInput(
-                _("Unknown time zone “%(zone)s”. Enter one such as Europe/Berlin or UTC.", zone=self.zone[:60])
+            raise InvalidSchedule(
+                _("Unknown time zone “%(zone)s”. Enter one such as Europe/Berlin or UTC.", zone=self.zone[:60]), "zone"
             ) from None
         first = next(self.slots_after(dt.datetime(2024, 1, 1, tzinfo=dt.UTC)), None)
         if first is None:
-            raise BadInput(_("“%(cron)s” never occurs.", cron=self.cron))
+            raise InvalidSchedule(_("“%(cron)s” never occurs.", cron=self.cron), "cron")
 
     @property
     def description(self) -> str:

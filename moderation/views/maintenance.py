@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.runs import RunState
-from chatstore.domain.schedules import Schedule
+from chatstore.domain.schedules import InvalidSchedule, Schedule
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring import console
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
@@ -167,7 +167,7 @@ def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
     view = console.describe_job(actor, name)
     try:
         set_schedule(name, _read_schedule(request.POST), is_enabled="is_enabled" in request.POST, actor=actor)
-    except BadInput:
+    except InvalidSchedule:
         return _show_job(request, view, request.POST, status=400)
     return redirect_saved(request.path)
 
@@ -197,16 +197,17 @@ def _preview(typed: QueryDict) -> dict[str, Any]:
     """Describe an entered schedule and its next five runs, or return its error."""
     try:
         schedule = _read_schedule(typed)
-    except BadInput as error:
-        return {"error_message": error.text}
+    except InvalidSchedule as error:
+        return {"error_message": error.text, "wrong_fields": error.fields}
     return {"schedule": schedule, "slots": console.next_slots(schedule), "would_be_enabled": "is_enabled" in typed}
 
 
 def _read_schedule(typed: QueryDict) -> Schedule:
-    """Parse the form. Raises `BadInput` with the first error."""
+    """Parse the form. Raises `InvalidSchedule` with the first error."""
     form = ScheduleForm(typed)
     for name, errors in form.errors.items():
-        raise BadInput(_("%(field)s: %(error)s") % {"field": form.fields[name].label, "error": errors[0]})
+        text = _("%(field)s: %(error)s") % {"field": form.fields[name].label, "error": errors[0]}
+        raise InvalidSchedule(text, name)
     fields = form.cleaned_data
     return Schedule(fields["cron"], fields["zone"], fields["opens"], fields["closes"])
 

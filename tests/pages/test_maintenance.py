@@ -188,26 +188,31 @@ def test_a_typed_schedule_is_previewed_with_its_next_five_times(page: Client, jo
 
 
 @pytest.mark.parametrize(
-    ("wrong", "reason"),
+    ("wrong", "reason", "marked"),
     [
-        ({"cron": "99 5 * * *"}, "is not a valid schedule"),
-        ({"cron": "30 2 * *"}, "Enter five fields"),
-        ({"cron": ""}, "Schedule (cron): This field is required."),
-        ({"cron": "0 0 31 2 *"}, "is not a valid schedule: days are 1–31"),
-        ({"zone": "Berlin"}, "Unknown time zone “Berlin”"),
-        ({"opens": "02:00"}, "Enter both ends of the allowed hours"),
-        ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time."),
-        ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;"),
+        ({"cron": "99 5 * * *"}, "is not a valid schedule", ["cron"]),
+        ({"cron": "30 2 * *"}, "Enter five fields", ["cron"]),
+        ({"cron": ""}, "Schedule (cron): This field is required.", ["cron"]),
+        ({"cron": "0 0 31 2 *"}, "is not a valid schedule: days are 1–31", ["cron"]),
+        ({"zone": "Berlin"}, "Unknown time zone “Berlin”", ["zone"]),
+        ({"opens": "02:00"}, "Enter both ends of the allowed hours", ["closes"]),
+        ({"opens": "02:00", "closes": "02:00"}, "begin and end at the same time", ["opens", "closes"]),
+        ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time.", ["opens"]),
+        ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;", ["cron"]),
     ],
 )
-def test_an_invalid_schedule_is_refused_with_the_reason_and_kept_in_the_form(
-    page: Client, job: str, wrong: dict[str, str], reason: str
+def test_an_invalid_schedule_is_refused_with_the_reason_at_its_field_and_kept_in_the_form(
+    page: Client, job: str, wrong: dict[str, str], reason: str, marked: list[str]
 ) -> None:
     fields = {"cron": "30 2 * * *", "zone": "Europe/Berlin", "is_enabled": "1"} | wrong
     answer = page.post(f"/maintenance/jobs/{job}/", fields)
     html = answer.content.decode()
     assert answer.status_code == 400
-    assert reason in html
+    (error,) = re.findall(r'<p class="notice error"[^>]* id="schedule-error">(.*?)</p>', html)
+    assert reason in error
+    inputs = re.findall(r'<input [^>]*?name="(\w+)"([^>]*)>', html)
+    assert [name for name, rest in inputs if 'aria-invalid="true"' in rest] == marked
+    assert [name for name, rest in inputs if re.search('aria-describedby="schedule-error ', rest)] == marked
     assert reason in page.get(f"/maintenance/jobs/{job}/preview/", fields).content.decode()
     assert "<script>alert" not in html
     assert not JobSchedule.objects.filter(pk=job).exists()

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatstore.domain.errors import BadInput
-from chatstore.domain.schedules import Schedule
+from chatstore.domain.schedules import InvalidSchedule, Schedule
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Africa/Casablanca")
 """Lord Howe changes by half an hour; Casablanca changes for Ramadan."""
@@ -81,22 +80,24 @@ def test_allowed_hours_are_local_and_may_pass_midnight(opens: int, closes: int, 
 
 
 @pytest.mark.parametrize(
-    ("cron", "zone", "hours", "message"),
+    ("cron", "zone", "hours", "message", "fields"),
     [
-        ("30 2 * *", "UTC", (None, None), "five fields"),
-        ("30 25 * * *", "UTC", (None, None), "hours are 0–23"),
-        ("0 0 30 2 *", "UTC", (None, None), "is not a valid schedule|never occurs"),
-        ("* * * * *", "Mars/Olympus", (None, None), "Unknown time zone"),
-        ("* * * * *", "../etc/passwd", (None, None), "Unknown time zone"),
-        ("* * * * *", "UTC", (dt.time(1), None), "both ends"),
-        ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "begin and end at the same time"),
+        ("30 2 * *", "UTC", (None, None), "five fields", ("cron",)),
+        ("30 25 * * *", "UTC", (None, None), "hours are 0–23", ("cron",)),
+        ("0 0 30 2 *", "UTC", (None, None), "is not a valid schedule|never occurs", ("cron",)),
+        ("* * * * *", "Mars/Olympus", (None, None), "Unknown time zone", ("zone",)),
+        ("* * * * *", "../etc/passwd", (None, None), "Unknown time zone", ("zone",)),
+        ("* * * * *", "UTC", (dt.time(1), None), "both ends", ("closes",)),
+        ("* * * * *", "UTC", (None, dt.time(1)), "both ends", ("opens",)),
+        ("* * * * *", "UTC", (dt.time(1), dt.time(1)), "begin and end at the same time", ("opens", "closes")),
     ],
 )
-def test_an_invalid_schedule_is_refused(
-    cron: str, zone: str, hours: tuple[dt.time | None, dt.time | None], message: str
+def test_an_invalid_schedule_is_refused_and_names_its_fields(
+    cron: str, zone: str, hours: tuple[dt.time | None, dt.time | None], message: str, fields: tuple[str, ...]
 ) -> None:
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(InvalidSchedule, match=message) as refused:
         Schedule(cron, zone, *hours)
+    assert refused.value.fields == fields
 
 
 @pytest.mark.parametrize(

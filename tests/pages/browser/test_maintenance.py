@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -26,9 +27,17 @@ def test_a_typed_schedule_is_previewed_with_its_next_times_and_not_saved(browser
     page.get_by_label("Schedule (cron)").fill("0 5 1 * *")
     expect(page.locator("#preview")).to_contain_text("At 05:00 on the first day of every month")
     expect(page.locator("#preview li")).to_have_count(5)
-    page.get_by_label("Time zone").fill("Berlin")
+    zone, wrong = page.get_by_label("Time zone"), page.locator("[aria-invalid]")
+    edge = zone.evaluate("field => getComputedStyle(field).borderColor")
+    zone.fill("Berlin")
     expect(page.locator("#preview")).to_contain_text("Unknown time zone “Berlin”")
-    page.get_by_label("Time zone").fill("Europe/Berlin")
+    expect(wrong).to_have_count(1)
+    expect(zone).to_have_attribute("aria-invalid", "true")
+    expect(zone).to_have_accessible_description(re.compile("Unknown time zone “Berlin”"))
+    expect(zone).not_to_have_css("border-color", edge)
+    zone.fill("Europe/Berlin")
+    expect(wrong).to_have_count(0)
+    expect(zone).to_have_attribute("aria-describedby", "zone-hint")
     page.get_by_label("Enabled").uncheck()
     expect(page.locator("#preview")).to_contain_text("Disabled")
 
