@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import logging
-import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -22,53 +18,16 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.notifications import MAX_LINES, send_notifications
 from chatstore.operations.findings.records import Problem, open_finding
 from tests.findings import close_finding
+from tests.webhooks import WebhookServer, receive_webhooks
 
 SECRET = "T0P-s3cret"
 
 
-@dataclass
-class WebhookServer:
-    """A web server that receives webhooks; records the requests and answers as configured."""
-
-    port: int = 0
-    status: int = 204
-    redirects_to: str = ""
-    get_paths: list[str] = field(default_factory=list)
-    received: list[dict[str, Any]] = field(default_factory=list)
-
-
 @pytest.fixture
 def webhook(settings: Settings) -> Iterator[WebhookServer]:
-    state = WebhookServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            state.received.append(json.loads(body))
-            self.send_response(state.status)
-            if state.redirects_to:
-                self.send_header("Location", state.redirects_to)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            state.get_paths.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server names it so
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    state.port = server.server_port
-    settings.FINDINGS_WEBHOOK_URL = f"http://127.0.0.1:{state.port}/hooks/{SECRET}"
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with receive_webhooks() as server:
+        settings.FINDINGS_WEBHOOK_URL = f"{server.url}/hooks/{SECRET}"
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +147,7 @@ def test_an_unreachable_webhook_is_reported_and_retried(
 
 def test_a_redirecting_webhook_counts_as_not_delivered(kind: str, webhook: WebhookServer) -> None:
     open_finding(kind, "1", Problem(Severity.WARNING, "a bucket is heavy"))
-    webhook.status, webhook.redirects_to = 302, f"http://127.0.0.1:{webhook.port}/elsewhere"
+    webhook.status, webhook.redirects_to = 302, f"{webhook.url}/elsewhere"
     notify_now()
     assert webhook.get_paths == []
     webhook.status, webhook.redirects_to = 200, ""

@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import make_snowflake, ms_of
 from chatstore.models import Finding
+from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.notifications import send_notifications
 from chatstore.store import activity, cassandra
 from chatstore.store.activity import busy_channels
 from chatstore.store.redis import redis_client
@@ -30,6 +34,7 @@ from moderation.tasks import run_purge
 from tests.moderation.channels import confirm, ids_of, make_channel, now_ms, preview, run_to_end, write
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
+from tests.webhooks import receive_webhooks
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +75,26 @@ def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: U
     run_to_end(confirm(mona, purge))
     assert ids_of(raid.channel, *buckets) == raid.other_ids
     assert reported(raid) is None
+
+
+def test_a_raid_is_notified_once_by_webhook_and_mail_with_its_text(settings: Settings) -> None:
+    # Other tests leave findings open.
+    Finding.objects.update(notified_at=ClockTimestamp(), mailed_at=ClockTimestamp())
+    raid = write_noticed_raid()
+    with receive_webhooks() as webhook:
+        settings.FINDINGS_WEBHOOK_URL, settings.FINDINGS_MAIL_TO = webhook.url, ["mona@chat.example"]
+        for _ in range(2):
+            assert reported(raid) is not None
+            send_notifications(postgres_now())
+    text = "Possible raid in #general (Tidewalkers): 60 messages by 12 accounts in 1 min 28 s"
+    (received,) = webhook.received
+    assert received["text"].splitlines()[:2] == ["Chatstore: 1 finding", f"! {text}"]
+    (opened,) = received["opened"]
+    assert (opened["kind"], opened["severity"], opened["summary"]) == (RAID, "critical", text)
+    assert opened["details"]["channel"] == str(raid.channel.pk)
+    (sent,) = mail.outbox
+    assert sent.to == ["mona@chat.example"]
+    assert str(sent.body).splitlines()[0] == f"! {text}"
 
 
 @pytest.mark.usefixtures("only_own_purges_wait")
