@@ -17,9 +17,15 @@ from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
 from moderation.templatetags.chat import thousands, visible
 from moderation.views.purge_times import TimeBar, Times
+from moderation.views.raid_page import RaidTimes
 
 register = template.Library()
 
+_MAX_GAP = 0.3
+"""Percentage of a strip's width."""
+
+# Without a link, the label of an element needs a role.
+_FIGURE = SafeString(' role="img"')
 _HERE = SafeString(' aria-current="location"')
 
 
@@ -80,15 +86,15 @@ def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
 
 @register.simple_tag
 def time_bars(bars: Sequence[TimeBar], height: int) -> SafeString:
-    """Render the bars of a channel, each a link to a closer view."""
+    """Render the bars of a channel, each a link to a closer view if it has one."""
     last = len(bars) - 1
     return fill_each(
-        '<a href="{}" tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
+        '<a{} tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
         '<rect class="slot" x="{}%" y="0" width="{}%" height="{}"/>\n'
         "{}</a>",
         (
             (
-                bar.url, 0 if number == last else -1, bar.title, bar.title,
+                fill(' href="{}"', bar.url) if bar.url else _FIGURE, 0 if number == last else -1, bar.title, bar.title,
                 bar.x, bar.width, height, _parts(bar),
             )
             for number, bar in enumerate(bars)
@@ -97,7 +103,8 @@ def time_bars(bars: Sequence[TimeBar], height: int) -> SafeString:
 
 
 def _parts(bar: TimeBar) -> SafeString:
-    width = round(bar.width * 0.86, 3)
+    # Between few wide bars a gap in proportion would look like time without messages.
+    width = round(bar.width - min(bar.width * 0.14, _MAX_GAP), 3)
     return fill_each(
         '<rect class="part is-{}" x="{}%" y="{}" width="{}%" height="{}"/>\n',
         ((status, bar.x, y, width, height) for status, y, height in bar.parts),
@@ -105,7 +112,7 @@ def _parts(bar: TimeBar) -> SafeString:
 
 
 @register.simple_tag
-def time_rows(times: Times) -> SafeString:
+def time_rows(times: Times | RaidTimes) -> SafeString:
     """Render the same numbers as rows of a table."""
     has_several = len(times.rows) > 1
     named = [
@@ -113,16 +120,20 @@ def time_rows(times: Times) -> SafeString:
         for row in times.rows
     ]
     return fill_each(
-        '<tr>\n{}<td>\n<a href="{}">{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
+        '<tr>\n{}<td>\n{}\n</td>\n<td class="num">{}</td>\n{}</tr>',
         (
-            (name, bar.url, bar.time, formats.format_number(bar.count), _cells_by_status(bar, times))
+            (name, _time_of(bar), formats.format_number(bar.count), _cells_by_status(bar, times))
             for name, bars in named
             for bar in bars
         ),
     )
 
 
-def _cells_by_status(bar: TimeBar, times: Times) -> SafeString | str:
+def _time_of(bar: TimeBar) -> SafeString | str:
+    return fill('<a href="{}">{}</a>', bar.url, bar.time) if bar.url else bar.time
+
+
+def _cells_by_status(bar: TimeBar, times: Times | RaidTimes) -> SafeString | str:
     if len(times.statuses) < 2:
         return ""
     return fill_each('<td class="num">{}</td>\n', ((formats.format_number(count),) for count in bar.counts))

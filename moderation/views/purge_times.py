@@ -68,7 +68,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TimeBar:
-    """A slot with messages, as a link to a closer view of it. x, width: percentages.
+    """A slot with messages, as a link to a closer view of it, unless url is "". x, width: percentages.
 
     parts: (status, y, height) of each from the top, in pixels. counts: of the statuses of all bars.
     """
@@ -215,6 +215,7 @@ def _draw(
     bars = []
     # Many slots have as many messages as others.
     count_in_words = cache(count_messages)
+    labels = {status: STATUS_LABELS[status] for status in statuses}
     for slot, by_status in enumerate(row.counts):
         count = by_status.total()
         if not count:
@@ -225,35 +226,45 @@ def _draw(
                 time=names[slot],
                 count=count,
                 counts=[by_status[status] for status in statuses],
-                title=f"{names[slot]}: {_describe(by_status, count_in_words(count), statuses)}",
+                title=f"{names[slot]}: {describe_counts(by_status, count_in_words(count), labels)}",
                 url=url_of(start),
                 x=round((start - edges[0]).total_seconds() / length * _WIDTH, 3),
                 width=round((end - start).total_seconds() / length * _WIDTH, 3),
-                parts=_stack(by_status, most=most),
+                parts=stack_parts(by_status, most=most, height=HEIGHT),
             )
         )
     return bars
 
 
-def _stack(counts: Counter[DeletionStatus], *, most: int) -> list[tuple[DeletionStatus, float, float]]:
-    """Return (status, y, height) of a bar's parts, from the top. Even one message of a thousand is visible."""
+def stack_parts(
+    counts: Counter[DeletionStatus], *, most: int, height: int
+) -> list[tuple[DeletionStatus, float, float]]:
+    """Return (status, y, height) of a bar's parts, from the top. Even one message of a thousand is visible.
+
+    most: messages of the tallest bar, whose height is given, in pixels.
+    """
     parts: list[tuple[DeletionStatus, float, float]] = []
-    below = float(HEIGHT)
+    below = float(height)
     for status in reversed(DeletionStatus):
         if counts[status]:
-            height = round(max(HEIGHT * counts[status] / most, _MIN_HEIGHT), 1)
-            below = max(below - height, 0.0)
-            parts.insert(0, (status, round(below, 1), height))
+            part = round(max(height * counts[status] / most, _MIN_HEIGHT), 1)
+            below = max(below - part, 0.0)
+            parts.insert(0, (status, round(below, 1), part))
     return parts
 
 
-def _describe(counts: Counter[DeletionStatus], messages: str, statuses: Sequence[DeletionStatus]) -> str:
-    """Return "5 messages (3 deleted, 2 restored)"; without the statuses if all bars have the same one."""
-    if len(statuses) == 1:
+def describe_counts(
+    counts: Counter[DeletionStatus], messages: str, labels: Mapping[DeletionStatus, str | Promise]
+) -> str:
+    """Return "5 messages (3 deleted, 2 restored)"; without the statuses if all bars have the same one.
+
+    labels: of the statuses of all bars.
+    """
+    if len(labels) == 1:
         return messages
     parts = [
-        gettext("%(count)s %(status)s") % {"count": format_number(counts[status]), "status": STATUS_LABELS[status]}
-        for status in statuses
+        gettext("%(count)s %(status)s") % {"count": format_number(counts[status]), "status": label}
+        for status, label in labels.items()
         if counts[status]
     ]
     return gettext("%(messages)s (%(parts)s)") % {"messages": messages, "parts": ", ".join(parts)}

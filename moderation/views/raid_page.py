@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.http import QueryDict
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
+from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, minute_of
 from moderation.presentation.formats import format_ago, format_axis_day, format_clock, format_number
 from moderation.presentation.markup import shorten
-from moderation.presentation.raid_chart import RaidChart, draw_minutes
+from moderation.presentation.raid_chart import RaidChart, count_minutes
+from moderation.presentation.wording import count_messages
+from moderation.views.purge_times import ChannelTimes, TimeBar, describe_counts, stack_parts
 from moderation.views.rows import Writer, rows_of, writer_of
 
 MAX_ACCOUNTS = 800
@@ -37,6 +42,15 @@ SAMPLE_CHARACTERS = 160
 EARLIER_MINUTES = (60, 30, 15, 10, 5, 2, 1)
 LATER_MINUTES = (1, 2, 5, 10, 15, 30)
 """Offered besides the start of the raid, before and after it."""
+
+
+CHART_HEIGHT = 56
+"""Pixels of the tallest bar."""
+
+_LABELS = {
+    DeletionStatus.TO_DELETE: gettext_lazy("seem to take part"),
+    DeletionStatus.KEPT: gettext_lazy("others"),
+}
 
 
 class Moment(NamedTuple):
@@ -58,6 +72,20 @@ class AccountLine:
     sample: str
     signs: Sequence[str]
     is_checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RaidTimes:
+    """The bars of the chart, as one row. They have no links, which would lose the selection of accounts."""
+
+    rows: Sequence[ChannelTimes]
+    statuses: Sequence[tuple[DeletionStatus, str | Promise]]
+    height: int = CHART_HEIGHT
+
+    @property
+    def bars(self) -> Sequence[TimeBar]:
+        """Those of the only row."""
+        return self.rows[0].bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +125,8 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
         "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
-        "chart": (chart := _draw_chart(review, spared)),
+        "chart": (chart := _count_minutes(review, spared)),
+        "times": _draw_times(chart, review),
         "moments": _list_moments(chart, review),
         "starts": list(_offer_starts(review)),
         "ends": list(_offer_ends(review)),
@@ -194,7 +223,7 @@ def _describe_first_seen(account: Account, review: RaidReview) -> str:
     """Return how long ago an account was first seen; without a time if only a period is known."""
     if account.first_seen is None or not account.first_seen.is_exact:
         return gettext("first seen")
-    seen, now = (dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC) for ms in (account.first_seen.latest, review.now_ms))
+    seen, now = map(_time_at, (account.first_seen.latest, review.now_ms))
     return gettext("first seen %(ago)s") % {"ago": format_ago(seen, now)}
 
 
@@ -202,12 +231,39 @@ def _describe_similar(group: SimilarTexts) -> SimilarLine:
     return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]])
 
 
-def _draw_chart(review: RaidReview, spared: Collection[int]) -> RaidChart:
+def _count_minutes(review: RaidReview, spared: Collection[int]) -> RaidChart:
     times: dict[bool, list[int]] = {True: [], False: []}
     for message in review.recent.messages:
         times[message.author_id in spared].append(ms_of(message.message_id))
     end_ms = review.now_ms if review.end_ms is None else review.end_ms
-    return draw_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=max(end_ms, review.start_ms + 1))
+    return count_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=max(end_ms, review.start_ms + 1))
+
+
+def _draw_times(chart: RaidChart, review: RaidReview) -> RaidTimes:
+    width = round(100 / len(chart.bars), 3)
+    bars = []
+    for number, bar in enumerate(chart.bars):
+        if not bar.raid + bar.other:
+            continue
+        time = _format_times(bar.start_ms, bar.start_ms + chart.minutes * MINUTE_MS, review)
+        counts = Counter({DeletionStatus.TO_DELETE: bar.raid, DeletionStatus.KEPT: bar.other})
+        bars.append(
+            TimeBar(
+                time=time,
+                count=counts.total(),
+                counts=[counts[status] for status in _LABELS],
+                title=f"{time}: {describe_counts(counts, count_messages(counts.total()), _LABELS)}",
+                url="",
+                x=round(number * 100 / len(chart.bars), 3),
+                width=width,
+                parts=stack_parts(counts, most=chart.most, height=CHART_HEIGHT),
+            )
+        )
+    return RaidTimes([ChannelTimes(review.channel, bars, sum(bar.count for bar in bars))], list(_LABELS.items()))
+
+
+def _time_at(ms: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
 
 
 def _list_moments(chart: RaidChart, review: RaidReview) -> str:
@@ -243,9 +299,14 @@ def _offer_ends(review: RaidReview) -> Iterator[Moment]:
         yield Moment(str(at // MINUTE_MS), _format_moment(at, review), at == review.end_ms)
 
 
+def _format_times(start_ms: int, end_ms: int, review: RaidReview) -> str:
+    times = {"start": _format_moment(start_ms, review), "end": _format_moment(end_ms, review)}
+    return gettext("%(start)s to %(end)s") % times
+
+
 def _format_moment(ms: int, review: RaidReview) -> str:
     """Return hours and minutes, with the day if it is not today: "23:49", "25 Nov, 23:49"."""
-    time, now = (dt.datetime.fromtimestamp(value / 1000, tz=dt.UTC) for value in (ms, review.now_ms))
+    time, now = map(_time_at, (ms, review.now_ms))
     is_today = timezone.localtime(time).date() == timezone.localtime(now).date()
     if is_today:
         return format_clock(time)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -21,6 +22,8 @@ from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.raids.detection import check_raids
+from moderation.operations.raids.review import review_raid
+from moderation.views.raid_page import MAX_SIMILAR, MAX_VARIANTS
 from tests.moderation.channels import make_channel, now_ms
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
@@ -50,6 +53,45 @@ def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona
     assert re.search(r"\d+ messages by 6 other accounts", " ".join(html.split()))
     assert len(re.findall('<span class="tag plain">new account</span>', html)) == 12
     assert len(re.findall(r'<span class="tag plain">first seen (just now|\d+ \w+ ago)</span>', html)) == 12
+
+
+def test_messages_that_are_alike_are_grouped_with_counts_and_samples(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    section = html[html.index('aria-labelledby="similar"') :].partition("</section>")[0]
+    shown = [
+        (int(messages), int(accounts), re.findall(r'class="similar-text[^>]*>([^<]+)</p>', group))
+        for group in section.split('<li class="similar">')[1:]
+        for messages, accounts in re.findall(r"<b>(\d+) messages?</b>.*?by (\d+) accounts?\b", group, re.DOTALL)
+    ]
+    similar = review_raid(mona, raid.channel.pk, start_ms=None, end_ms=None).assessment.similar
+    assert len(similar) >= 2
+    assert [(count, accounts) for count, accounts, _ in shown] == [
+        (group.count, len(group.author_ids)) for group in similar[:MAX_SIMILAR]
+    ]
+    # The raid's words only; its messages differ in little.
+    for (_, _, samples), group in zip(shown, similar, strict=False):
+        assert [unescape(text) for text in samples] == list(group.texts[:MAX_VARIANTS])
+    assert max(len(samples) for _, _, samples in shown) > 1
+
+
+def test_each_bar_of_the_chart_says_its_time_and_numbers_and_a_table_has_the_same(
+    raid: Raid, mona: User, sign_in: SignIn
+) -> None:
+    html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    chart = html[html.index('class="raid-chart"') :].partition("</figure>")[0]
+    titles = re.findall(r"<title>(.+? to .+?): (\d+) messages? \((.+?)\)</title>", chart)
+    assert len(titles) == chart.count("<title>") >= 2
+    assert re.findall(r'tabindex="0" aria-label="([^"]+)"', chart) == re.findall(r"<title>([^<]+)</title>", chart)[-1:]
+    rows = re.findall(r"<tr>\s*<td>\s*([^<]+?)\s*</td>" + r'\s*<td class="num">(\d+)</td>' * 3, chart)
+    parts = [(time, total, *numbers_of(text)) for time, total, text in titles]
+    assert [(time, total, int(raiders), int(others)) for time, total, raiders, others in rows] == parts
+    assert sum(row[2] for row in parts) == 60
+
+
+def numbers_of(parts: str) -> tuple[int, int]:
+    """Return the numbers of a title's parts: "10 seem to take part, 2 others"; a part without messages is left out."""
+    found = {label: int(count) for count, label in re.findall(r"(\d+) (seem to take part|others)", parts)}
+    return found.get("seem to take part", 0), found.get("others", 0)
 
 
 def test_accounts_that_had_just_joined_are_marked(raid: Raid, mona: User, sign_in: SignIn) -> None:

@@ -9,8 +9,6 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -24,36 +22,16 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
 from tests.moderation.channels import make_channel, now_ms, purge_now, recent_ids, write
+from tests.pages.browser.tasks import task
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 SPAMMED_CHANNELS = 17
-
-
-@dataclass(slots=True)
-class Clicks:
-    """Counts the clicks of a task."""
-
-    count: int = 0
-
-    def __call__(self, target: Locator, *, shift: bool = False) -> None:
-        target.click(modifiers=["Shift"] if shift else [])
-        self.count += 1
 
 
 @pytest.fixture(scope="module")
 def page(site: Site) -> Iterator[Page]:
     with browse_as(create_account("mona"), site) as opened:
         yield opened
-
-
-@contextmanager
-def task(name: str, page: Page, site: Site, *, limit: int) -> Iterator[Clicks]:
-    """Begin at Home; fail if the task took more clicks than allowed."""
-    page.goto(site.url)
-    clicks, start = Clicks(), time.monotonic()
-    yield clicks
-    print(f"{name}: {clicks.count} clicks, {time.monotonic() - start:.1f} s")
-    assert clicks.count <= limit
 
 
 def find(page: Page, text: str) -> Locator:

@@ -1,4 +1,4 @@
-"""A moderator clears a raid in Chromium with at most four clicks and a reason."""
+"""A moderator clears a raid in Chromium with at most four clicks and a reason. Prints the time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
@@ -14,6 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.operations.raids.detection import check_raids
 from tests.moderation.raids import Raid, forget_raids, post_raid, write_raid
+from tests.pages.browser.tasks import task
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 from tests.waiting import wait_until
 
@@ -48,30 +49,18 @@ def page(site: Site) -> Iterator[Page]:
 def test_the_demos_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason(
     demo_raid: Raid, site: Site, page: Page
 ) -> None:
-    raid, clicks = demo_raid, 0
-    messages, accounts, members = len(raid.raid_ids), len(raid.raiders), len(raid.members)
-
-    def click(target: Locator) -> None:
-        nonlocal clicks
-        target.click()
-        clicks += 1
-
-    notice = page.locator(".page-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
-    expect(notice).to_contain_text(f"in #general (Tidewalkers): {messages} messages by {accounts} accounts")
-    click(notice.get_by_role("link"))
-    expect(page.locator(".established")).to_be_hidden()
-    member = page.locator(f"input[name='account'][value='{next(iter(raid.members))}']")
-    page.get_by_text(re.compile(rf"\b{members} other accounts? wrote here")).click()
-    member.check()
-    expect(page.locator(".established")).to_have_text("1 of the selected accounts has been here for over a year.")
-    member.uncheck()
-    click(page.get_by_role("button", name=f"Preview {messages} messages"))
-    delete = page.get_by_role("button", name=f"Delete {messages} messages")
-    expect(delete).to_be_visible()
-    page.get_by_label("Reason").fill("Raid")
-    click(delete)
-    assert clicks <= MAX_CLICKS
-    expect(page.get_by_role("heading", name=f"Deleted {messages} messages")).to_be_visible()
+    raid = demo_raid
+    messages, accounts = len(raid.raid_ids), len(raid.raiders)
+    with task("Raid", page, site, limit=MAX_CLICKS) as click:
+        notice = page.locator(".page-notice", has=page.locator(f"a[href='/raids/{raid.channel.pk}/']"))
+        expect(notice).to_contain_text(f"in #general (Tidewalkers): {messages} messages by {accounts} accounts")
+        click(notice.get_by_role("link"))
+        click(page.get_by_role("button", name=f"Preview {messages} messages"))
+        delete = page.get_by_role("button", name=f"Delete {messages} messages")
+        expect(delete).to_be_visible()
+        page.get_by_label("Reason").fill("Raid")
+        click(delete)
+        expect(page.get_by_role("heading", name=f"Deleted {messages} messages")).to_be_visible()
     page.goto(f"{site.url}/channels/{raid.channel.pk}/")
     left = page.locator(".msg").evaluate_all("rows => rows.map(row => row.id.slice(1))")
     assert sorted(map(int, left)) == raid.other_ids
@@ -102,6 +91,29 @@ def test_a_timeline_that_opens_at_its_end_shows_the_notice(long_raid: Raid, site
     assert above is not None
     assert below is not None
     assert above["y"] + above["height"] <= below["y"]
+
+
+def test_a_selected_old_member_is_pointed_out_and_the_chart_is_read_by_keys(
+    long_raid: Raid, site: Site, page: Page
+) -> None:
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    expect(page.locator(".established")).to_be_hidden()
+    member = page.locator(f"input[name='account'][value='{next(iter(long_raid.members))}']")
+    page.get_by_text(re.compile(rf"\b{len(long_raid.members)} other accounts? wrote here")).click()
+    member.check()
+    expect(page.locator(".established")).to_have_text("1 of the selected accounts has been here for over a year.")
+    member.uncheck()
+    expect(page.locator(".established")).to_be_hidden()
+    bars = page.locator(".raid-chart .time-strip > a")
+    bars.last.focus()
+    page.keyboard.press("ArrowLeft")
+    before = bars.nth(-2)
+    expect(before).to_be_focused()
+    expect(before).to_have_accessible_name(re.compile(r" to .+: \d+ messages? \(.+\)"))
+    page.keyboard.press("End")
+    expect(bars.last).to_be_focused()
+    page.get_by_text("Show as table").click()
+    expect(page.locator(".raid-chart tbody tr")).to_have_count(bars.count())
 
 
 def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
