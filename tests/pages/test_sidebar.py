@@ -86,6 +86,17 @@ def test_the_posts_of_the_last_hour_are_a_number_and_a_spark(guild: Guild, mona:
     assert 'aria-current="true"' in none
 
 
+def test_channels_stand_below_the_heading_of_their_category_in_order(guild: Guild, mona: User, sign_in: SignIn) -> None:
+    placed = {"wharf": "Docks", "bell": "Town", "anchor": "Docks", "lobby": "", "<b>": "Town & <i>Hall"}
+    channels = {name: make_channel(guild=guild, name=name, category=placed[name]) for name in placed}
+    listed = sidebar_of(sign_in(mona), f"/sidebar/?channel={channels['wharf'].pk}").partition('<h2 class="clip">')[2]
+    names = {str(channel.pk): name for name, channel in channels.items()}
+    found = re.findall(r"<h3><bdi>(.*?)</bdi></h3>|/channels/(\d+)/", listed)
+    assert [heading or names[channel] for heading, channel in found] == [
+        "lobby", "Docks", "anchor", "wharf", "Town", "bell", "Town &amp; &lt;i&gt;Hall", "<b>",
+    ]  # fmt: skip
+
+
 def test_pages_without_a_channel_list_the_guild_of_the_channel_opened_last(
     guild: Guild, mona: User, sign_in: SignIn
 ) -> None:

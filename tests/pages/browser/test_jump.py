@@ -1,4 +1,4 @@
-"""Enter in the search box opens the first suggestion, also if it is pressed before the suggestions are there."""
+"""Keys of the search box: "/" and Ctrl-K lead to it, and Enter opens the first suggestion, also before it is there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def make_two_channels() -> tuple[Channel, str]:
 def test_enter_opens_the_first_suggestion(site: Site) -> None:
     channel, word = in_thread(make_two_channels)
     with browse_as(create_account("mona"), site) as page:
-        for waits in (True, False):
+        for key, waits in (("/", True), ("Control+k", False)):
             page.goto(f"{site.url}/purges/")
-            page.keyboard.press("/")
+            page.keyboard.press(key)
+            expect(page.get_by_role("searchbox")).to_be_focused()
             page.keyboard.insert_text(word)
             if waits:
                 expect(page.get_by_role("link", name="All results")).to_be_visible()

@@ -1,11 +1,15 @@
-"""The menu of an administrator, with more entries than a phone is wide, scrolls, and shows the current page."""
+"""On phones: the menu, with more entries than fit, scrolls and shows the current page; the channels are a drawer."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.serving import Site, browse_as, create_account
+from chatstore.models import Channel
+from tests.moderation.channels import make_channel
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 PAGES = {"Home": "/", "Purges": "/purges/", "Operations": "/maintenance/", "Audit": "/audit/"}
 FADE = 36
@@ -24,6 +28,38 @@ def test_the_current_entry_is_in_view_and_entries_stand_apart(site: Site, width:
         padding = float(page.locator(".nav a").first.evaluate("link => parseFloat(getComputedStyle(link).paddingLeft)"))
         assert padding >= 8
         assert float(page.locator(".nav").evaluate("nav => parseFloat(getComputedStyle(nav).fontSize)")) >= 13
+
+
+def test_the_channels_are_a_drawer_that_closes_by_keys_and_by_a_tap_beside_it(site: Site) -> None:
+    opened, other = in_thread(make_neighbours)
+    with browse_as(create_account("mona"), site) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/channels/{opened.pk}/")
+        button = page.get_by_role("button", name="Channels", exact=True)
+        drawer = page.get_by_role("navigation", name="Servers and channels")
+        link = drawer.locator(f"a[href^='/channels/{other.pk}/']")
+        expect(drawer).to_be_hidden()
+        closings: list[Callable[[], None]] = [
+            lambda: page.keyboard.press("Escape"),
+            lambda: button.press("Enter"),
+            lambda: page.mouse.click(380, 500),
+        ]
+        for close in closings:
+            button.click()
+            expect(link).to_be_in_viewport(ratio=1)
+            close()
+            expect(drawer).to_be_hidden()
+        assert page.url == f"{site.url}/channels/{opened.pk}/"
+        button.click()
+        link.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(other.name)
+        expect(drawer).to_be_hidden()
+
+
+def make_neighbours() -> tuple[Channel, Channel]:
+    """Return two channels of a guild."""
+    first = make_channel(guild="Harbour", name="pier")
+    return first, make_channel(guild=first.guild, name="quay")
 
 
 def expect_in_view(page: Page, name: str) -> None:
