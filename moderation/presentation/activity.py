@@ -47,19 +47,25 @@ class ActivityStrips:
     width: float = WIDTH
 
 
-def draw_activity(buckets: Mapping[int, Iterable[int]], *, today: int) -> ActivityStrips | None:
-    """Draw the strips of some channels, from the first bucket of any to today's; None if there are no buckets."""
+def draw_activity(
+    buckets: Mapping[int, Iterable[int]], *, today: int, since: dt.date | None = None
+) -> ActivityStrips | None:
+    """Draw the strips of some channels, from the first bucket of any to today's; None if there are no buckets.
+
+    since: when the account was created; nothing before it is drawn, if it is within the first bucket.
+    """
     ordered = {channel_id: sorted(set(there)) for channel_id, there in buckets.items() if there}
     if not ordered:
         return None
-    first = min(there[0] for there in ordered.values())
-    end = max(today, *(there[-1] for there in ordered.values()))
-    pitch = WIDTH / (end - first + 1)
+    begin, latest = bucket_days(min(there[0] for there in ordered.values()))
+    end = bucket_days(max(today, *(there[-1] for there in ordered.values())))[1]
+    first_day = since if since is not None and begin < since <= latest else begin
+    pitch = WIDTH / ((end - first_day).days + 1)
     strips = {
-        channel_id: [_draw_span(*ends, first=first, pitch=pitch) for ends in _spans(there)]
+        channel_id: [_draw_span(*ends, first_day=first_day, pitch=pitch) for ends in _spans(there)]
         for channel_id, there in ordered.items()
     }
-    return ActivityStrips(strips, bucket_days(first)[0])
+    return ActivityStrips(strips, first_day)
 
 
 def _spans(buckets: Sequence[int]) -> list[tuple[int, int]]:
@@ -72,7 +78,8 @@ def _spans(buckets: Sequence[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _draw_span(begin: int, end: int, *, first: int, pitch: float) -> ActivitySpan:
-    width = max((end - begin + 1) * pitch, _MIN_BAR_WIDTH)
-    x = min((begin - first) * pitch, WIDTH - width)
-    return ActivitySpan(round(x, 1), round(width, 1), bucket_days(begin)[0], bucket_days(end)[1])
+def _draw_span(begin: int, end: int, *, first_day: dt.date, pitch: float) -> ActivitySpan:
+    first, last = max(bucket_days(begin)[0], first_day), bucket_days(end)[1]
+    width = max(((last - first).days + 1) * pitch, _MIN_BAR_WIDTH)
+    x = min((first - first_day).days * pitch, WIDTH - width)
+    return ActivitySpan(round(x, 1), round(width, 1), first, last)

@@ -45,8 +45,8 @@ def newest_page_lines(health: ChannelHealth) -> list[FigureLine]:
     found = health.newest_page
     return [
         _line(health, _("Newest page"), found.get(NEWEST_PAGE_US), _format_us),
-        _line(health, _("Tombstones scanned"), found.get(NEWEST_PAGE_TOMBSTONES)),
-        _line(health, _("Buckets read"), found.get(NEWEST_PAGE_STATEMENTS)),
+        _line(health, _("Tombstones in the newest page"), found.get(NEWEST_PAGE_TOMBSTONES)),
+        _line(health, _("Buckets of the newest page"), found.get(NEWEST_PAGE_STATEMENTS)),
     ]
 
 

@@ -133,6 +133,8 @@ def describe_preview(
     kept = held_authors(purge, manifest, held=held) if by_channel else ()
     authors = share_by_author(manifest, users, restored=restored, held=kept)
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored or author.is_held)
+    # A fold of a single author would not be shorter.
+    at_once = AUTHORS_ON_PHONES if len(authors) > AUTHORS_ON_PHONES + 1 else AUTHORS_SHOWN
     rows = bucket_previews(purge, limit=BUCKETS_SHOWN)
     known = {} if is_single else find_channels(row.channel_id for row in rows)
     describe = describe_plan if user.has_perm("chatstore.view_finding") else describe_delete_times
@@ -142,8 +144,8 @@ def describe_preview(
         "channel_shares": () if is_single else shares,
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
-        "authors": authors[:AUTHORS_ON_PHONES],
-        "folded_authors": authors[AUTHORS_ON_PHONES:AUTHORS_SHOWN],
+        "authors": authors[:at_once],
+        "folded_authors": authors[at_once:AUTHORS_SHOWN],
         "more_authors": authors[AUTHORS_SHOWN:],
         # Otherwise others failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},

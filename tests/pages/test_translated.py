@@ -14,7 +14,7 @@ from chatstore.domain.errors import WriteRefused
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import Duration, as_json, gettext_lazy, ngettext_lazy
-from chatstore.models import Channel, Finding, GuildMember, JobRun
+from chatstore.models import Channel, ChatUser, Finding, GuildMember, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
@@ -25,7 +25,17 @@ from moderation.models import Preferences, Purge
 from moderation.operations.purging.wait_reasons import waiting_for
 from tests.chatstore.operations.jobs import make_ended_run
 from tests.conftest import make_user
-from tests.moderation.channels import VICTOR, confirm, everything, make_channel, old_ids, preview, purge_now, write
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    confirm,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    write,
+)
 from tests.pages.access_table import CASES
 from tests.pages.conftest import PreviewedPurge, make_previewed_purge
 from tests.pages.pseudo_locale import OPEN, pseudo_locale, untranslated
@@ -99,7 +109,9 @@ def cast() -> Cast:
     run = make_ended_run("bookkeeping", at=postgres_now(), state=RunState.FAILED, error="⟦error⟧")
     more: dict[str, int | str] = {"emptied": emptied.pk, "deleted": ids[3], "done": purge.pk, "run": run.pk}
     names = {previewed.channel.name, emptied.name, ada.username, previewed.moderator.username, f"user {VICTOR}"}
-    return Cast(ada, previewed.names | more, DATA | names)
+    # Titles of names have them, if other tests named the authors.
+    handles = ChatUser.objects.filter(pk__in=(VICTOR, WILMA)).values_list("name", flat=True)
+    return Cast(ada, previewed.names | more, DATA | names | {*handles})
 
 
 @pytest.fixture(autouse=True)

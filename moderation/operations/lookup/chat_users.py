@@ -125,7 +125,11 @@ def profile_of(user: Actor, user_id: int) -> Profile:
             )
             for i in shown
         ],
-        strips=draw_activity(nonempty, today=bucket_at(unix_ms(timezone.now()))),
+        strips=draw_activity(
+            nonempty,
+            today=bucket_at(unix_ms(timezone.now())),
+            since=made_at.astimezone(dt.UTC).date() if made_at else None,
+        ),
         more_channels=len(busiest) - len(shown),
         first_seen=_days_of(min(posted), made_at) if posted and searched_back_to is None else None,
         last_seen=_days_of(max(posted), made_at) if posted else None,

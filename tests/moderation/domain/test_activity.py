@@ -1,5 +1,7 @@
 """A user's channels are drawn on the same time axis, so that they can be compared."""
 
+import datetime as dt
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,18 @@ def test_consecutive_buckets_are_one_bar() -> None:
     assert [(run.x, run.width) for run in drawn.strips[2]] == [(648, 72)]
     assert drawn.strips[1][0].first_day == drawn.first_day == bucket_window(10)[0].date()
     assert (drawn.strips[1][1].last_day - drawn.strips[1][1].first_day).days == 9
+
+
+def test_nothing_is_drawn_before_the_account_was_created() -> None:
+    created = bucket_window(10)[0].date() + dt.timedelta(days=6)
+    drawn = draw_activity({1: [10], 2: [11]}, today=11, since=created)
+    assert drawn is not None
+    assert drawn.first_day == drawn.strips[1][0].first_day == created
+    assert [(run.x, run.width) for run in (*drawn.strips[1], *drawn.strips[2])] == [(0, 205.7), (205.7, 514.3)]
+    # An ID may say nothing of the time: what was posted is drawn whole.
+    drawn = draw_activity({1: [10]}, today=11, since=created + dt.timedelta(days=30))
+    assert drawn is not None
+    assert drawn.first_day == bucket_window(10)[0].date()
 
 
 def test_an_author_without_messages_has_no_strips() -> None:
