@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -21,10 +23,29 @@ class Client(redis.Redis):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send one command; every method of the client calls this."""
-        try:
+        with _translated_errors():
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        except (RedisError, OSError) as error:
-            raise StoreUnavailable(_("Redis is unavailable: %(error)s.", error=type(error).__name__)) from error
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
+        """Return a pipeline with the same errors."""
+        return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+class Pipeline(redis.client.Pipeline):
+    """A pipeline with the errors of `Client`, through which its commands do not go."""
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """Send the commands, and return their results."""
+        with _translated_errors():
+            return super().execute(raise_on_error)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable(_("Redis is unavailable: %(error)s.", error=type(error).__name__)) from error
 
 
 class _Process:
