@@ -83,12 +83,13 @@ function merge(found) {
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");
 }
 
-// The row stays, unless it now begins a run of its author or continues one.
+// The row stays, unless it was restored, or begins or continues a run of its author as it did not before.
 function keepRow(shown, node) {
+  const isDeleted = shown.classList.contains("deleted");
   const isSame = shown.classList.contains("continued") === node.classList.contains("continued");
-  if (isSame || shown.classList.contains("deleted")) return shown;
+  if (isDeleted ? isOffered(shown) : isSame) return shown;
   const [before, after] = [shown, node].map((row) => row.querySelector(".select-input"));
-  if (after) after.checked = before.checked;
+  if (after) after.checked = before?.checked ?? false;
   shown.replaceWith(node);
   return node;
 }

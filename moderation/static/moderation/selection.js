@@ -40,8 +40,10 @@ function selectWhere(condition) {
 
 function between(from, to) {
   const all = boxes();
+  // Its row was removed, or deleted.
+  if (!all.includes(from)) return [to];
   const [first, end] = [all.indexOf(from), all.indexOf(to)].sort((a, b) => a - b);
-  return all.slice(Math.max(first, 0), end + 1);
+  return all.slice(first, end + 1);
 }
 
 function extendTo(box) {

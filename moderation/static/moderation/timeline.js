@@ -259,6 +259,7 @@ const RETRY_MS = 500;
 const deleteForm = document.getElementById("delete-one");
 const MAX_OFFERS = 3;
 const offers = new Map(); // forms that offer an undo, with the deleted row
+const deleting = new Set(); // rows whose deletion was requested
 
 function post(form, fields = {}) {
   const body = new FormData(form);
@@ -275,11 +276,11 @@ function setDeleted(row, isDeleted) {
 }
 
 function isOffered(row) {
-  return [...offers.values()].some((offered) => offered.id === row.id);
+  return deleting.has(row) || [...offers.values()].some((offered) => offered.id === row.id);
 }
 
 function offerUndo(row, html) {
-  toast.insertAdjacentHTML("afterbegin", html);
+  toast.insertAdjacentHTML("afterbegin", html.trim());
   const form = toast.querySelector("form");
   offers.set(form, row);
   setTimeout(closeOffer, UNDO_MS, form);
@@ -304,7 +305,9 @@ function closeOffer(form) {
 
 async function deleteOne(row) {
   setDeleted(row, true);
+  deleting.add(row);
   const response = await post(deleteForm, { message_id: row.id.slice(1) }).catch(() => null);
+  deleting.delete(row);
   if (!response?.ok) {
     setDeleted(row, false);
     showToast(response ? plainText(await response.text()) : toast.dataset.offline);

@@ -18,6 +18,13 @@ pytestmark = pytest.mark.slow
 BESIDE: Position = {"x": 740, "y": 12}
 """A point in a row without a link or a tool."""
 
+RESTS = """() => {
+  const isSame = window.lastScrollY === scrollY;
+  window.lastScrollY = scrollY;
+  return isSame && scrollY + innerHeight < document.documentElement.scrollHeight - 300;
+}"""
+"""Until a scroll has ended, some way from the newest message."""
+
 POST = """
 import time
 from chatstore.gateway import post_message
@@ -106,7 +113,7 @@ def test_one_message_is_deleted_and_restored_while_others_arrive(channel: tuple[
     expect(page.locator(".msg", has_text="arrived")).to_have_count(2)
     assert page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
     page.mouse.wheel(0, -600)
-    page.wait_for_function("scrollY + innerHeight < document.documentElement.scrollHeight - 300")
+    page.wait_for_function(RESTS, polling=200)
     place = page.evaluate("scrollY")
     site.manage("shell", "-c", POST.format(count=3, channel=channel_id, author=author))
     expect(page.get_by_role("button", name="3 new messages")).to_be_visible()

@@ -36,6 +36,7 @@ def test_the_undo_is_offered_for_ten_seconds_and_while_it_is_used(site: Site) ->
         assert undo.is_visible()
         page.clock.run_for(2 * MARGIN_MS)
         assert not undo.is_visible()
+        expect(page.locator("#toast")).to_be_hidden()
 
         row = page.locator(".msg").first
         row.hover()
@@ -46,3 +47,4 @@ def test_the_undo_is_offered_for_ten_seconds_and_while_it_is_used(site: Site) ->
         page.mouse.move(5, 5)
         page.clock.run_for(2_000)
         assert not undo.is_visible()
+        expect(page.locator("#toast")).to_be_hidden()
