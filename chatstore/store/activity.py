@@ -21,6 +21,9 @@ KEY = "active_channels"
 MAX_KEPT = 100_000
 """About ten megabytes."""
 
+CHANNELS_AT_ONCE = 5_000
+"""Channels of one request: Redis answers no other meanwhile."""
+
 MAX_ACTIVE = 1_000
 """Channels of the last seconds that are returned, those with the newest messages."""
 
@@ -106,10 +109,11 @@ def last_active_channels(limit: int) -> list[int]:
 
 def order_by_last_post(channel_ids: Sequence[int]) -> list[int]:
     """Return those of the channels of which a post is recorded, newest first. Raises `StoreUnavailable`."""
-    if not channel_ids:
-        return []
-    times = redis_client().zmscore(KEY, [str(channel_id) for channel_id in channel_ids])
-    posted_at = {channel_id: at for channel_id, at in zip(channel_ids, times, strict=True) if at is not None}
+    posted_at: dict[int, float] = {}
+    for start in range(0, len(channel_ids), CHANNELS_AT_ONCE):
+        some = channel_ids[start : start + CHANNELS_AT_ONCE]
+        times = redis_client().zmscore(KEY, [str(channel_id) for channel_id in some])
+        posted_at |= {channel_id: at for channel_id, at in zip(some, times, strict=True) if at is not None}
     return sorted(posted_at, key=lambda channel_id: (-posted_at[channel_id], channel_id))
 
 

@@ -245,10 +245,6 @@ def recent_channels(overview: Overview) -> SafeString:
     )
 
 
-def _shorten(text: str) -> str:
-    return Truncator(text).chars(CARD_CHARACTERS)
-
-
 @register.simple_tag
 def other_channels(overview: Overview) -> SafeString:
     """Render the channels whose newest messages are not shown: folded by guild, each with the day of the last one."""

@@ -72,10 +72,11 @@ def home(request: HttpRequest) -> HttpResponse:
 def _list_purges(user: Actor) -> dict[str, Any]:
     """Return the purges that Home lists, all of them described together."""
     approvals, erasures = open_approvals(user), open_requests(user)
-    stopped, running, finished, to_approve, to_erase = describe_lists(
+    ready, paused, running, finished, to_approve, to_erase = describe_lists(
         user,
         [
-            newest_purges(user, (PurgeState.READY, PurgeState.PAUSED), limit=RECENT_PURGES),
+            newest_purges(user, (PurgeState.READY,), limit=RECENT_PURGES),
+            newest_purges(user, (PurgeState.PAUSED,), limit=RECENT_PURGES),
             newest_purges(user, _RUNNING, limit=RECENT_PURGES),
             newest_purges(user, STATE_FILTERS["done"], limit=RECENT_PURGES),
             [approval.purge for approval in approvals],
@@ -83,6 +84,7 @@ def _list_purges(user: Actor) -> dict[str, Any]:
         ],
         requested={approval.purge_id for approval in approvals},
     )
+    stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
     attention = [listed for listed in stopped if _may_continue(user, listed)]
     return {
         "attention": attention,

@@ -16,6 +16,7 @@ GROWING = frozenset(
         "chatstore_channel",
         "chatstore_chatuser",
         "chatstore_guildmember",
+        "chatstore_guildrole",
         "chatstore_bucketstamp",
         "chatstore_bucketdeletes",
         "chatstore_channelday",

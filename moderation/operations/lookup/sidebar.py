@@ -164,7 +164,8 @@ def _with_urgent(
 
     same: all channels of the guild, in the order in which they are listed. active: the newest messages first.
     """
-    urgent = [near.pk, *raided, *active]
+    # Most raided channels are active, too.
+    urgent = dict.fromkeys([near.pk, *raided, *active])
     here = set(same.filter(pk__in=urgent).order_by().values_list("pk", flat=True))
     ids = [channel_id for channel_id in urgent if channel_id in here][:MAX_URGENT]
     others = [channel.pk for channel in first if channel.pk not in ids]

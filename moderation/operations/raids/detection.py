@@ -122,7 +122,7 @@ def _check(
         if assessment.is_raid:
             found[str(channel_id)] = _describe_raid(channel, assessment, known=known)
     if unchecked:
-        logger.warning("%s of %s busy channels could not be checked for raids", len(unchecked), len(channel_ids))
+        logger.warning("%s of %s channels could not be checked for raids", len(unchecked), len(channel_ids))
     return found, unchecked
 
 

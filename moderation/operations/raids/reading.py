@@ -99,6 +99,9 @@ def usual_rate(channel_id: int, *, now_ms: int) -> float:
     if known is not None and now - known[0] < USUAL_RATE_SECONDS:
         return known[1]
     rate = _read_usual_rate(channel_id, now_ms=now_ms)
+    if not rate:
+        # Its buckets may be counted at any time.
+        return rate
     if len(_usual_rates) >= MAX_USUAL_RATES:
         _usual_rates.clear()
     _usual_rates[channel_id] = (now, rate)
