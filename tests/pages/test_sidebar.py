@@ -31,6 +31,8 @@ MAX_STATEMENTS = 13
 
 @pytest.fixture
 def guild() -> Guild:
+    # Icons are shown if there are several.
+    make_channel(guild="Harbour")
     return Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="Tide Walkers")
 
 
