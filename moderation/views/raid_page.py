@@ -107,15 +107,16 @@ def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
     kept = [message for message in review.recent.messages if message.author_id in spared]
     established = sum(line.is_checked and line.account.is_established for line in lines)
     similar = review.assessment.similar
-    shown = {line.account.author_id for line in (*taking_part[:MAX_ACCOUNTS], *others[:MAX_OTHER_ACCOUNTS])}
+    accounts, other_accounts = taking_part[:MAX_ACCOUNTS], others[:MAX_OTHER_ACCOUNTS]
+    shown = {line.account.author_id for line in (*accounts, *other_accounts)}
     return {
         "review": review,
         "channel": review.channel,
-        "accounts": taking_part[:MAX_ACCOUNTS],
+        "accounts": accounts,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
         "account_count": len(taking_part),
         "raid_count": len(review.recent.messages) - len(kept),
-        "others": others[:MAX_OTHER_ACCOUNTS],
+        "others": other_accounts,
         "other_count": len(others),
         "more_others": len(others[MAX_OTHER_ACCOUNTS:]),
         "listed": _join_ids(chosen.keys() | shown),

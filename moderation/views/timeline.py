@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.wording import format_datetime
 from moderation.tasks import enqueue_on_commit
-from moderation.views.rows import collapse_gaps, lay_out
+from moderation.views.rows import GapLine, collapse_gaps, lay_out
 from moderation.views.session import actor_of
 
 
@@ -132,14 +133,7 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
     else:
         opened = read_new_messages(channel.pk, newest=read_cursor(request.GET, "newest"))
         is_whole = opened.page.newer is None
-        context = {
-            "channel": channel,
-            "rows": lay_out(opened, roles=_roles_in(channel, opened)),
-            "users": opened.users,
-            "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
-            "mentioned_roles": mentioned_roles(channel.guild_id, opened.with_quoted),
-            "may_purge": may_in(request.user, ADD_PURGE, channel),
-        }
+        context = _messages_context(request, channel, opened)
         response = render(request, "moderation/timeline/_new_rows.html", context)
     response["X-Timeline-Removals"] = state.removals
     if is_whole:
@@ -188,6 +182,21 @@ def _roles_in(channel: Channel, opened: Timeline) -> dict[int, MemberRole]:
     return highest_roles(channel.guild_id, {message.author_id for message in opened.messages})
 
 
+def _messages_context(
+    request: HttpRequest, channel: Channel, opened: Timeline, gaps: Mapping[int | None, Sequence[GapLine]] | None = None
+) -> dict[str, Any]:
+    """Return the context of messages in their channel, with the names of what they mention."""
+    messages = opened.with_quoted
+    return {
+        "channel": channel,
+        "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
+        "users": opened.users,
+        "mentioned_channels": mentioned_channels(request.user, messages),
+        "mentioned_roles": mentioned_roles(channel.guild_id, messages),
+        "may_purge": may_in(request.user, ADD_PURGE, channel),
+    }
+
+
 def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, position: Position) -> dict[str, Any]:
     """Return the context of `_rows.html`: rows, cursors, and the gaps that purges left in between."""
     page = opened.page
@@ -196,13 +205,8 @@ def _rows_context(request: HttpRequest, channel: Channel, opened: Timeline, posi
     ids = [message.message_id for message in opened.messages]
     gaps = collapse_gaps(find_gaps(request.user, channel.pk, ids, after=after, before=before))
     return {
-        "channel": channel,
-        "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
+        **_messages_context(request, channel, opened, gaps),
         "gaps_below": gaps.get(None, ()),
-        "users": opened.users,
-        "mentioned_channels": mentioned_channels(request.user, opened.with_quoted),
-        "mentioned_roles": mentioned_roles(channel.guild_id, opened.with_quoted),
-        "may_purge": may_in(request.user, ADD_PURGE, channel),
         "older": page.older,
         "newer": page.newer,
         "searched_back_to": page.searched_back_to,

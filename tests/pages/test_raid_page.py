@@ -161,11 +161,11 @@ def test_a_time_without_an_account_keeps_its_choice_for_the_next_one(raid: Raid,
     added, *_ = raid.members
     chosen = raid.raiders - {spared} | {added}
     minute = now_ms() // MINUTE_MS
-    nobody = {"start": str(minute - 40), "end": str(minute - 30), "show": "1"}
-    fields = {"account": [str(account) for account in chosen], **hidden_fields(html), **nobody}
+    empty_time = {"start": str(minute - 40), "end": str(minute - 30), "show": "1"}
+    fields = {"account": [str(account) for account in chosen], **hidden_fields(html), **empty_time}
     html = client.post(url, fields).content.decode()
     assert checked(html) == set()
-    html = client.post(url, {**hidden_fields(html), **nobody}).content.decode()
+    html = client.post(url, {**hidden_fields(html), **empty_time}).content.decode()
     html = client.post(url, {**hidden_fields(html), "show": "all"}).content.decode()
     assert checked(html) == chosen
 
