@@ -20,7 +20,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
-from moderation.operations.preview.bucket_strip import PurgeMap
+from moderation.operations.preview.bucket_strip import MessageTotal, PurgeMap
 from moderation.operations.preview.manifest_summary import Summary, summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
@@ -107,7 +107,7 @@ class PurgeFacts:
 
     version: of what is read after the purge, so that the next poll shows what changes meanwhile. manifest: the summary
     of the manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found,
-    those of the selection.
+    and while a scan of selected channels runs, those of the selection.
     """
 
     def __init__(self, user: Actor, purge: Purge) -> None:
@@ -117,9 +117,11 @@ class PurgeFacts:
         self.version = _page_version(user, purge.pk, purge.version, purge.state)
         self.manifest = summary_of(purge)
         found = [one.channel_id for one in self.manifest.channels]
-        wanted = found or [int(text) for text in purge.selection["channels"]]
-        self.channels = [*self.find_channels(wanted).values()]
-        self.channel_count = self.manifest.channel_count if found and self.channels else len(self.channels)
+        selected = [int(text) for text in purge.selection["channels"]]
+        # Which channels have matches is known when all of them were scanned.
+        is_final = bool(found) and not (purge.state == PurgeState.SCANNING and selected)
+        self.channels = [*self.find_channels(found if is_final else selected).values()]
+        self.channel_count = self.manifest.channel_count if is_final and self.channels else len(self.channels)
         self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
 
     def find_channels(self, channel_ids: Iterable[int]) -> dict[int, Channel]:
@@ -254,9 +256,9 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "failures": describe_failures(purge, facts),
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": facts.map.draw(),
-        # The number of messages in a guild's channels is not known before each channel was scanned.
-        "has_scan_total": bool(purge.selection["channels"]),
-        "found_in": facts.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
+        "strip_is_whole": facts.map.is_whole,
+        "scan_total": _scan_total(purge, facts),
+        "found_in": facts.manifest.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
         **_conditions_on_times(purge),
         "controls": available_controls(purge) if may_purge else (),
@@ -267,6 +269,16 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "erasing": erasing,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
     }
+
+
+def _scan_total(purge: Purge, facts: PurgeFacts) -> MessageTotal | None:
+    """Return the number of messages that a running scan reads at most; None if it is not known.
+
+    That of a guild's channels is not known before each channel was scanned.
+    """
+    total = facts.map.total if purge.state == PurgeState.SCANNING and purge.selection["channels"] else None
+    # More than that were scanned if members wrote, or the counts are out of date.
+    return total if total and total.messages >= max(purge.scanned, 1) else None
 
 
 def _conditions_on_times(purge: Purge) -> dict[str, bool]:

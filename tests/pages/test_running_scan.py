@@ -13,9 +13,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.live import Live
 from chatstore.models import Channel
 from chatstore.models.users import User
-from chatstore.store import cassandra
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.store import cassandra, figures, ledger
 from moderation.domain.filters import Author, Words
 from moderation.domain.selection import Selection
 from moderation.models import Purge
@@ -24,7 +27,7 @@ from moderation.operations.preview.samples import NEWEST_MATCHES
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.views import purge_page
-from tests.moderation.channels import VICTOR, WILMA, by_victor, choose, make_channel, old_ids, write
+from tests.moderation.channels import VICTOR, WILMA, by_victor, choose, make_channel, now_ms, old_ids, write
 from tests.pages.exports import write_hostile
 from tests.pages.test_hostile import check_harmless
 
@@ -48,6 +51,14 @@ def begin_scan(moderator: User, selection: Selection, *, buckets: int = 1) -> Pu
         scan_purge(purge.pk, ends_turn=lambda: True)
     purge.refresh_from_db()
     return purge
+
+
+def count_messages(channel: Channel, *buckets_ago: int, number: int) -> None:
+    """Record in the ledger that some buckets have a number of messages each."""
+    for ago in buckets_ago:
+        bucket = bucket_at(now_ms()) - ago
+        first, last = bucket_ids(bucket)
+        ledger.set_live(channel.pk, bucket, Live(first, last, number), read_began_us=postgres_now_us())
 
 
 def shown_ids(html: str) -> list[int]:
@@ -75,11 +86,49 @@ def test_the_newest_matches_are_shown_newest_first(mona: User, channel: Channel,
 def test_a_scan_of_more_than_was_estimated_shows_no_total(mona: User, channel: Channel, sign_in: SignIn) -> None:
     write(channel, old_ids(5, buckets_ago=5))
     write(channel, old_ids(5, buckets_ago=4))
+    count_messages(channel, 5, 4, number=5)
     purge = begin_scan(mona, by_victor(channel))
     client = sign_in(mona)
     assert "of at most" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
     Purge.objects.filter(pk=purge.pk).update(scanned=1_000)
     assert "Scanned 1,000 messages so far." in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+
+
+def test_the_total_is_of_all_selected_channels_also_after_one_has_matches(mona: User, sign_in: SignIn) -> None:
+    # Scanned in the order of their ids, which are partly random.
+    first, second = sorted((make_channel() for _ in range(2)), key=lambda channel: channel.pk)
+    for number, channel in ((5, first), (70, second)):
+        write(channel, old_ids(number, buckets_ago=5))
+        write(channel, old_ids(number, buckets_ago=4), author=WILMA)
+    count_messages(first, 5, 4, number=5)
+    count_messages(second, 5, 4, number=70)
+    selection = Selection(channel_ids=(first.pk, second.pk), where=Author((VICTOR,)))
+    purge = begin_scan(mona, selection)
+    assert purge.manifest == 5
+    text = text_of(sign_in(mona).get(f"/purges/{purge.pk}/live/").content.decode())
+    assert "Scanned 5 of at most 150 messages." in text
+    assert "All messages in these channels" in text
+
+
+def test_a_total_with_a_period_that_was_never_counted_is_not_shown(
+    mona: User, channel: Channel, sign_in: SignIn
+) -> None:
+    for ago in (5, 4, 3):
+        write(channel, old_ids(5, buckets_ago=ago))
+    purge = begin_scan(mona, by_victor(channel))
+    assert "Scanned 5 messages so far." in text_of(sign_in(mona).get(f"/purges/{purge.pk}/live/").content.decode())
+
+
+def test_a_total_with_a_period_that_was_measured_earlier_is_an_estimate(
+    mona: User, channel: Channel, sign_in: SignIn
+) -> None:
+    for ago in (5, 4):
+        write(channel, old_ids(5, buckets_ago=ago))
+    bucket = bucket_at(now_ms()) - 4
+    figures.note_figures(channel.pk, bucket, {"live_rows": 7}, source="probe", measured_at=postgres_now())
+    purge = begin_scan(mona, by_victor(channel))
+    text = text_of(sign_in(mona).get(f"/purges/{purge.pk}/live/").content.decode())
+    assert "Scanned 5 of about 12 messages." in text
 
 
 def test_each_channel_is_named_above_its_matches(mona: User, sign_in: SignIn) -> None:

@@ -60,6 +60,14 @@ class _Counts:
             self.is_deleted[bucket] = self.is_deleted.get(bucket, True) and done
 
 
+@dataclass(frozen=True, slots=True)
+class MessageTotal:
+    """Number of messages in all channels of a purge. is_estimate: it has counts that may be out of date."""
+
+    messages: int = 0
+    is_estimate: bool = False
+
+
 class PurgeMap:
     """Numbers of a purge's messages by bucket, read once, for the strip of all channels.
 
@@ -69,10 +77,13 @@ class PurgeMap:
     `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together, from
     sums.
 
-    entries: the buckets of the manifest in the channels; None if there are so many.
+    entries: the buckets of the manifest in the channels; None if there are so many. is_whole: all buckets of the
+    channels are drawn. total: before the purge deletes; None if the number of any bucket is not known.
     """
 
     entries: Sequence[BucketEntry] | None = None
+    is_whole = False
+    total: MessageTotal | None = None
 
     def __init__(self, purge: Purge, summary: Summary, channel_ids: Sequence[int]) -> None:
         """Read the numbers. channel_ids: those that the viewer may see; of very many channels some of them.
@@ -165,13 +176,25 @@ class PurgeMap:
 
     def _read_channels(self, channel_ids: Sequence[int]) -> None:
         """Read the buckets without messages of the purge; none if the store is unavailable, which a purge waits for."""
-        for channel_id, buckets in _count_if_possible(channel_ids).items():
+        found = _count_if_possible(channel_ids)
+        self.is_whole = len(found) == len(channel_ids)
+        numbers: list[int | None] = []
+        is_estimate = False
+        for channel_id, buckets in found.items():
             counts = self._counts[channel_id]
             for other in buckets:
                 if other.bucket not in counts.frozen:
                     counts.kept[other.bucket] += other.count or 0
                     if other.count is None:
                         counts.uncounted.add(other.bucket)
+                elif other.bucket not in counts.read_in_part:
+                    numbers.append(counts.kept[other.bucket] + counts.highlighted[other.bucket])
+                    continue
+                numbers.append(other.count)
+                is_estimate |= other.measured_at is not None
+        known = [number for number in numbers if number is not None]
+        if self.is_whole and len(known) == len(numbers):
+            self.total = MessageTotal(sum(known), is_estimate)
 
 
 def _count_if_possible(channel_ids: Sequence[int]) -> Mapping[int, Sequence[BucketCount]]:
