@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from django.urls import reverse
@@ -21,7 +21,7 @@ from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import MessageTotal, PurgeMap
-from moderation.operations.preview.manifest_summary import Summary, summary_of
+from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
 from moderation.operations.purging.controls import available_controls
@@ -193,7 +193,9 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             held=facts.totals.held,
             by_channel=context["undo"].may_undo,
         )
-        context["times"] = describe_times(purge, facts.manifest, facts.channels, query, entries=facts.map.entries)
+        context["times"] = describe_times(
+            purge, facts.manifest, query, find_channels=facts.find_channels, entries=facts.map.entries
+        )
     context["approval"] = approval = describe_approval(user, purge, facts.request)
     context["may_confirm"] = approval.may_confirm
     return context
@@ -201,14 +203,14 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
 
 def describe_zoom(user: Actor, purge: Purge, query: Mapping[str, str]) -> Times | None:
     """Return the strips over time alone. Raises `BadInput`."""
-    manifest = summary_of(purge)
-    return describe_times(purge, manifest, _channels_of(user, manifest), query)
+    return describe_times(purge, summary_of(purge), query, find_channels=partial(_find_channels, user))
 
 
-def _channels_of(user: Actor, manifest: Summary) -> list[Channel]:
-    """Return the largest channels that the viewer may see."""
-    known = visible_channels(user).in_bulk([one.channel_id for one in manifest.channels])
-    return [known[one.channel_id] for one in manifest.channels if one.channel_id in known]
+def _find_channels(user: Actor, channel_ids: Iterable[int]) -> dict[int, Channel]:
+    """Return the channels that a user may see, with their guilds, in the order of the IDs."""
+    wanted = list(channel_ids)
+    known = visible_channels(user).in_bulk(wanted)
+    return {channel_id: known[channel_id] for channel_id in wanted if channel_id in known}
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from chatstore.models import Channel
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
-from moderation.operations.preview.manifest_summary import BucketEntry, Summary
+from moderation.operations.preview.manifest_summary import MAX_CHANNELS, BucketEntry, Summary, list_channels
 from moderation.operations.preview.time_strips import MAX_ROWS, TimeRow, count_over_time
 from moderation.presentation.formats import (
     format_axis_day,
@@ -101,12 +101,29 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelPages:
+    """Which channels of a purge are drawn, those with the most messages first.
+
+    first, last: their places, from 1. more: how many are drawn at more_url besides the largest ones; 0 if these are
+    all. previous_url, next_url: of the pages beside this one; "" if there is none.
+    """
+
+    first: int
+    last: int
+    count: int
+    more: int = 0
+    more_url: str = ""
+    previous_url: str = ""
+    next_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Times:
     """Everything that the template draws.
 
     title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
-    most: messages in the fullest slot. statuses: those of any message shown, with their labels. more_rows: channels
-    that can be drawn too, at all_url.
+    most: messages in the fullest slot. statuses: those of any message shown, with their labels. channels: the pages of
+    the purge's channels.
     """
 
     rows: Sequence[ChannelTimes]
@@ -117,9 +134,7 @@ class Times:
     later: str
     most: int
     total: int
-    other_channels: int
-    more_rows: int
-    all_url: str
+    channels: ChannelPages
     is_exact: bool
     statuses: Sequence[tuple[DeletionStatus, str | Promise]]
     height: int = HEIGHT
@@ -128,21 +143,29 @@ class Times:
 def describe_times(
     purge: Purge,
     manifest: Summary,
-    channels: Sequence[Channel],
     query: Mapping[str, str],
     *,
+    find_channels: Callable[[Sequence[int]], Mapping[int, Channel]],
     entries: Sequence[BucketEntry] | None = None,
 ) -> Times | None:
-    """Return the strips of the largest channels that the viewer may see; None if there is nothing to show.
+    """Return the strips of the largest channels; None if there is nothing to show.
 
-    query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, "all" for more channels. entries: of the
-    manifest in these channels, if they are read already. Raises `BadInput`.
+    query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, the number of channels before those of a
+    whole page. find_channels: returns those that the viewer may see, in the order of their IDs. entries: of the
+    manifest in its channels, if they are read already. Raises `BadInput`.
     """
-    if manifest.first_at is None or manifest.last_at is None or not channels:
+    if manifest.first_at is None or manifest.last_at is None:
         return None
-    draws_all = query.get("rows") == "all"
-    url_of = partial(_url, draws_all=draws_all)
-    shown = channels if draws_all else channels[:MAX_ROWS]
+    start = _read_start(query, manifest.channel_count)
+    if start:
+        channel_ids = list_channels(purge, start=start)
+    else:
+        largest = manifest.channels[: MAX_ROWS if start is None else MAX_CHANNELS]
+        channel_ids = [one.channel_id for one in largest]
+    shown = [*find_channels(channel_ids).values()]
+    if not shown and not start:
+        return None
+    url_of = partial(_url, start=start)
     everything = window_of_all(manifest.first_at, manifest.last_at)
     zoom, at = _read_query(query, manifest.last_at)
     at = min(max(at, manifest.first_at), manifest.last_at)
@@ -174,9 +197,9 @@ def describe_times(
         later=url_of(zoom, after) if zoom is not Zoom.ALL and manifest.last_at >= window.end else "",
         most=most,
         total=sum(row.total for row in rows),
-        other_channels=manifest.channel_count - len(shown),
-        more_rows=len(channels) - len(shown),
-        all_url=_url(zoom, at, draws_all=True),
+        channels=_describe_pages(
+            start, len(channel_ids), manifest.channel_count, url_of=lambda number: _url(zoom, at, start=number)
+        ),
         is_exact=found.is_exact,
         statuses=[(status, STATUS_LABELS[status]) for status in statuses],
     )
@@ -191,9 +214,35 @@ def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, d
     return zoom, at
 
 
-def _url(zoom: Zoom, at: dt.datetime, *, draws_all: bool) -> str:
+def _read_start(query: Mapping[str, str], channel_count: int) -> int | None:
+    """Return the number of channels before the page, at most as many as pages fill; None: only the largest channels."""
+    if "rows" not in query:
+        return None
+    try:
+        start = min(max(int(query["rows"]), 0), max(channel_count - 1, 0))
+    except ValueError:
+        raise BadInput(_("This is not a page of channels. Use the links of the chart.")) from None
+    return start - start % MAX_CHANNELS
+
+
+def _describe_pages(start: int | None, drawn: int, count: int, *, url_of: Callable[[int], str]) -> ChannelPages:
+    if start is None:
+        more = min(count, MAX_CHANNELS) - drawn
+        return ChannelPages(1, drawn, count, more=more, more_url=url_of(0) if more else "")
+    end = start + drawn
+    return ChannelPages(
+        start + 1,
+        end,
+        count,
+        previous_url=url_of(start - MAX_CHANNELS) if start else "",
+        next_url=url_of(end) if end < count else "",
+    )
+
+
+def _url(zoom: Zoom, at: dt.datetime, *, start: int | None) -> str:
     window = "" if zoom is Zoom.ALL else f"&at={int(at.timestamp())}"
-    return f"?zoom={zoom.value}{window}{'&rows=all' if draws_all else ''}#times"
+    rows = "" if start is None else f"&rows={start}"
+    return f"?zoom={zoom.value}{window}{rows}#times"
 
 
 def _name_slots(totals: Iterable[Sequence[int]], edges: Sequence[dt.datetime]) -> dict[int, str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models import Sum
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.domain.snowflakes import time_of
@@ -257,6 +258,13 @@ def entries_in(
         entries = entries.filter(bucket__range=buckets)
     columns = ("channel_id", "bucket", "count", "survivors", "first_id", "last_id")
     return [BucketEntry(*row) for row in entries.values_list(*columns)]
+
+
+def list_channels(purge: Purge, *, start: int) -> list[int]:
+    """Return channels of a manifest, at most `MAX_CHANNELS`, from one on in the order of `Summary.channels`."""
+    sums = purge.manifest_buckets.order_by().values("channel_id").annotate(matched=Sum("count"))
+    ordered = sums.order_by("-matched", "channel_id").values_list("channel_id", flat=True)
+    return list(ordered[start : start + MAX_CHANNELS])
 
 
 def summary_of(purge: Purge) -> Summary:
