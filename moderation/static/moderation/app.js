@@ -80,15 +80,19 @@ function moveOnStrip(event, bar) {
   bars[to].focus();
 }
 
-// The strip is scrolled to its newest end. If the page shows older messages, scroll to their bar.
-for (const scroller of document.querySelectorAll("[data-strip]")) {
-  const here = scroller.querySelector("a.here");
-  if (here && scroller.scrollWidth > scroller.clientWidth) {
-    const bar = here.querySelector(".slot").getBoundingClientRect();
+// A strip is scrolled to its newest end. Scroll to what the page is about: the messages that it shows, or a purge's.
+const PART_OF_PURGE = "a:has(.is-to-delete, .is-deleted, .is-restored)";
+function scrollStrips(parent) {
+  for (const scroller of parent.querySelectorAll("[data-strip]")) {
+    const about = scroller.querySelector("a.here") ?? [...scroller.querySelectorAll(PART_OF_PURGE)].at(-1);
+    if (!about || scroller.scrollWidth <= scroller.clientWidth) continue;
+    const bar = about.querySelector(".slot").getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
     scroller.scrollLeft += bar.left - frame.left - frame.width / 2;
   }
 }
+scrollStrips(document);
+document.addEventListener("htmx:afterSwap", (event) => scrollStrips(event.target));
 
 // htmx follows the links of HTML by itself, but not those of SVG.
 document.addEventListener("click", (event) => {

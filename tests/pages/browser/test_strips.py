@@ -1,0 +1,38 @@
+"""A strip that is wider than the screen shows the messages of the purge that the page is about."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from chatstore.models.users import User
+from moderation.models import Purge
+from tests.moderation.channels import WILMA, by_victor, confirm, make_channel, old_ids, preview, run_to_end, write
+from tests.pages.serving import Site, browse_as, create_account, in_thread
+
+PERIODS = 90
+
+
+def purge_of_old_messages(name: str) -> Purge:
+    """Return a confirmed purge of what one author wrote long ago, in a channel in which others write until today."""
+    channel, moderator = make_channel(), User.objects.get(username=name)
+    write(channel, old_ids(4, buckets_ago=PERIODS))
+    for ago in range(PERIODS, 0, -1):
+        write(channel, old_ids(2, buckets_ago=ago), author=WILMA)
+    return confirm(moderator, preview(moderator, by_victor(channel)))
+
+
+def test_the_strip_of_a_purge_shows_its_messages_at_first_and_after_an_update(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        purge = in_thread(lambda: purge_of_old_messages(account[0]))
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        bars = page.locator("[data-strip] a")
+        expect(bars).to_have_count(PERIODS)
+        expect(bars.last).not_to_be_in_viewport()
+        expect(page.locator("[data-strip] a.to-delete .slot")).to_be_in_viewport()
+        in_thread(lambda: run_to_end(purge))
+        deleted = page.locator("[data-strip] a.deleted .slot")
+        expect(deleted).to_be_attached()
+        page.locator("[data-strip]").scroll_into_view_if_needed()
+        expect(deleted).to_be_in_viewport(timeout=20_000)
