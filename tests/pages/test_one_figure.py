@@ -17,6 +17,7 @@ from chatstore.models import Channel, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health import cluster_health, summaries
+from chatstore.operations.health.cluster_health import read_worst
 from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
 from chatstore.operations.health.history import note_day
 from chatstore.operations.health.summaries import refresh_due_summaries
@@ -122,6 +123,19 @@ def test_a_bucket_without_tombstones_any_more_is_nowhere_among_the_worst(
     texts = texts_about(client, channel)
     assert [place for place, text in texts.items() if "71,178" in text] == []
     assert texts["home"] == texts["cluster"] == texts["finding"] == ""
+
+
+def test_home_and_the_page_of_the_cluster_list_the_same_partitions_by_tombstones(channel: Channel) -> None:
+    measure(channel, BUCKET, tombstones=71_178)
+    # The largest one of the channel, but not its worst by tombstones.
+    measure(channel, OTHER, tombstones=60_000, bytes=SIZE)
+    run_monitor()
+    now = postgres_now()
+    at_home, on_page = (
+        [one.bucket for one in read_worst(now, only_tombstones=brief).by_tombstones if one.channel_id == channel.pk]
+        for brief in (True, False)
+    )
+    assert at_home == on_page == [BUCKET]
 
 
 def test_exports_and_the_command_have_the_figures_of_the_table(channel: Channel, otto: User, sign_in: SignIn) -> None:

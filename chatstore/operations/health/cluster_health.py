@@ -94,7 +94,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class WorstPartitions:
-    """Partitions with the most tombstones or bytes, of those that replicas list and the worst bucket of each channel.
+    """Partitions with the most tombstones or bytes, of those that replicas list and each channel's worst by the same.
 
     They are ordered by their latest figures. errors: unreachable nodes, with the reason.
     """
@@ -205,10 +205,12 @@ def read_worst(
     lists = {host: one for host, one in known.items() if isinstance(one, TopPartitions)}
     listed = list_figures(lists.values())
     names = ("tombstones",) if only_tombstones else ("tombstones", "bytes")
-    candidates = sorted({key for name in names for key in (*_largest(listed, name), *_worst_of_channels(name))})
-    noted = _read_noted(candidates)
-    latest = {key: latest_figures(listed.get(key, {}), noted.get(key, {})) for key in candidates}
-    chosen = {name: _largest(latest, name) for name in names}
+    # Each measure ranks its own candidates, so that a list does not depend on which others are read.
+    candidates = {name: {*_largest(listed, name), *_worst_of_channels(name)} for name in names}
+    keys = sorted(set().union(*candidates.values()))
+    noted = _read_noted(keys)
+    latest = {key: latest_figures(listed.get(key, {}), noted.get(key, {})) for key in keys}
+    chosen = {name: _largest({key: latest[key] for key in candidates[name]}, name) for name in names}
     channels = _name_channels(user, {key[0] for keys in chosen.values() for key in keys})
 
     def describe(key: BucketKey, name: str) -> Partition:
