@@ -123,7 +123,7 @@ def _add_runs(subject: str, otto: User) -> None:
     now = postgres_now()
     for job, hours, state, result, error in (
         ("measure", 4, RunState.DONE, {"replicas are": "in sync", "tombstones on 127.0.0.1": DEAD}, ""),
-        ("compact", 3, RunState.FAILED, {}, "The last delete here is newer than the last repair. Repair it first."),
+        ("compact", 3, RunState.FAILED, {}, "The last repair does not cover the last delete here. Repair it first."),
     ):
         at = now - dt.timedelta(hours=hours)
         JobRun.objects.create(

@@ -71,9 +71,9 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
         return ""
     if last >= covered_until(began_at):
         return _(
-            "The last delete here (%(delete)s) is newer than the last repair (%(repair)s). Repair it first.",
-            delete=last,
+            "The last repair (%(repair)s) does not cover the last delete here (%(delete)s). Repair it first.",
             repair=began_at,
+            delete=last,
         )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
