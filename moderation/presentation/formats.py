@@ -321,10 +321,11 @@ _PAST: tuple[tuple[int, Callable[[int], str]], ...] = (
     (24, lambda n: ngettext("%(count)s hour ago", "%(count)s hours ago", n)),
     (30, lambda n: ngettext("%(count)s day ago", "%(count)s days ago", n)),
 )
-_FUTURE: tuple[tuple[int, Callable[[int], str]], ...] = (
-    (_DAY_SECONDS, lambda n: ngettext("in %(count)s day", "in %(count)s days", n)),
-    (3_600, lambda n: ngettext("in %(count)s hour", "in %(count)s hours", n)),
-    (60, lambda n: ngettext("in %(count)s minute", "in %(count)s minutes", n)),
+# Unit, and from when on it is used. One day or two: rounded, the same day could be either.
+_FUTURE: tuple[tuple[int, int, Callable[[int], str]], ...] = (
+    (_DAY_SECONDS, 2 * _DAY_SECONDS, lambda n: ngettext("in %(count)s day", "in %(count)s days", n)),
+    (3_600, 3_600, lambda n: ngettext("in %(count)s hour", "in %(count)s hours", n)),
+    (60, 60, lambda n: ngettext("in %(count)s minute", "in %(count)s minutes", n)),
 )
 
 
@@ -341,10 +342,10 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
 
 
 def format_ahead(time: dt.datetime, now: dt.datetime) -> str:
-    """Return "in 3 minutes", "in 2 days", or "in less than a minute"."""
+    """Return "in 3 minutes", "in 26 hours", "in 2 days", or "in less than a minute"."""
     seconds = (time - now).total_seconds()
-    for length, phrase in _FUTURE:
-        if seconds >= length:
+    for length, least, phrase in _FUTURE:
+        if seconds >= least:
             whole = round(seconds / length)
             return phrase(whole) % {"count": format_number(whole)}
     return _("in less than a minute")
