@@ -17,6 +17,7 @@ from chatstore.models.users import User
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import activity
 from chatstore.store.redis import redis_client
+from moderation.operations.lookup import sidebar
 from moderation.operations.lookup.sidebar import MAX_NEIGHBOURS
 from moderation.operations.raids.detection import RAID
 from tests.moderation.channels import make_channel, now_ms
@@ -161,3 +162,37 @@ def test_a_guild_with_very_many_channels_refers_to_the_search(guild: Guild, mona
     html = sidebar_of(sign_in(mona), f"/sidebar/?channel={first.pk}")
     assert html.count("/channels/") == MAX_NEIGHBOURS
     assert "Find other channels with the search box." in html
+
+
+def test_guilds_with_a_possible_raid_come_first_and_the_others_stay_in_order(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other tests have left many.
+    monkeypatch.setattr(sidebar, "MAX_GUILDS", 100_000)
+    made = [make_channel(guild=name) for name in ("Aft", "Bow", "Zenith")]
+    ids = [channel.guild_id for channel in made]
+    client = sign_in(mona)
+
+    def listed() -> list[int]:
+        html = sidebar_of(client, f"/sidebar/?channel={made[0].pk}")
+        return [pk for pk in map(int, re.findall(r"/guilds/(\d+)/", html)) if pk in ids]
+
+    assert listed() == ids
+    open_finding(RAID, str(made[2].pk), Problem(Severity.CRITICAL, "Possible raid", {"since_ms": now_ms()}))
+    try:
+        assert listed() == [ids[2], ids[0], ids[1]]
+    finally:
+        forget_raids()
+
+
+def test_a_guild_with_a_possible_raid_is_listed_among_very_many(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sidebar, "MAX_GUILDS", 1)
+    first, raided = make_channel(guild="Aft"), make_channel(guild="Zenith")
+    open_finding(RAID, str(raided.pk), Problem(Severity.CRITICAL, "Possible raid", {"since_ms": now_ms()}))
+    try:
+        html = sidebar_of(sign_in(mona), f"/sidebar/?channel={first.pk}")
+    finally:
+        forget_raids()
+    assert str(raided.guild_id) in re.findall(r"/guilds/(\d+)/", html)

@@ -77,12 +77,13 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     active, pinned, guild = _active_channels(), pinned_channels(user), near.guild if near else None
     recent = [other for other in opened if other not in pinned and other != channel][:MAX_RECENT]
     raided = raided_channels(user)
+    raided_guilds = _guilds_of(user, raided)
     same = visible_channels(user).filter(guild=guild).order_by("category", "name", "pk")
     neighbours = list(same[: MAX_NEIGHBOURS + 1]) if near else []
     has_more = len(neighbours) > MAX_NEIGHBOURS
     listed = _with_urgent(neighbours, same, near, raided, active) if near and has_more else neighbours
     return Sidebar(
-        guilds=_list_guilds(user, among_them=guild.pk if guild else None),
+        guilds=_list_guilds(user, open_one=guild.pk if guild else None, raided=raided_guilds),
         guild=guild,
         channel_id=channel.pk if channel else None,
         is_open=is_open,
@@ -91,7 +92,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
         pinned=pinned,
         recent=recent,
         raided=raided,
-        raided_guilds=_guilds_of(user, raided),
+        raided_guilds=raided_guilds,
         active=set(active),
         active_guilds=_guilds_of(user, active),
         posts=_posts_of({each.pk for each in (*listed, *pinned, *recent)}),
@@ -129,16 +130,17 @@ def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
         return {}
 
 
-def _list_guilds(user: Actor, *, among_them: int | None) -> list[Guild]:
-    """Return the guilds with channels that a user may open, by name.
+def _list_guilds(user: Actor, *, open_one: int | None, raided: Collection[int | None]) -> list[Guild]:
+    """Return the guilds with channels that a user may open, by name; raided ones first.
 
-    At most `MAX_GUILDS`, and `among_them`, the id of the one that is open, before them if it is not listed.
+    At most `MAX_GUILDS`, and before them the one that is open and raided ones, if they are not among them.
     """
     visible = guilds_with_channels(user)
     guilds = list(visible[:MAX_GUILDS])
-    if among_them is None or among_them in {guild.pk for guild in guilds}:
-        return guilds
-    return [*visible.filter(pk=among_them), *guilds]
+    others = {pk for pk in (open_one, *raided) if pk is not None} - {guild.pk for guild in guilds}
+    if others:
+        guilds = [*visible.filter(pk__in=others), *guilds]
+    return sorted(guilds, key=lambda guild: guild.pk not in raided)
 
 
 def entrance_of(user: Actor, guild_id: int) -> Channel:

@@ -24,3 +24,15 @@ def test_the_open_server_is_in_view(site: Site) -> None:
         # Where the list loads after the page, as on a purge's.
         page.goto(f"{site.url}/raids/{channel.pk}/")
         expect(page.locator(".guilds [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def test_a_long_list_fades_only_while_more_of_it_is_below(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(make_guilds)
+        page.goto(f"{site.url}/channels/{channel.pk}/")
+        guilds = page.locator(".guilds")
+        guilds.evaluate("list => list.scrollTo(0, 0)")
+        # The mask ends with the fade; one that is taller than the list has it below the list.
+        expect(guilds).to_have_css("mask-size", "100% 100%")
+        guilds.evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        expect(guilds).to_have_css("mask-size", "100% calc(100% + 34px)")
