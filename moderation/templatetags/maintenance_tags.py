@@ -166,6 +166,12 @@ def severity_chip(severity: int) -> SafeString:
 
 
 @register.filter
+def severity_class(severity: int) -> str:
+    """Return the CSS class of a finding's severity."""
+    return _SEVERITIES[Severity(severity)][0]
+
+
+@register.filter
 def result_summary(result: Mapping[str, Any]) -> str:
     """Return a run's results: "9 buckets, 1,204 live rows; round began 26 Nov 2026, 15:32 UTC"; "" for none.
 

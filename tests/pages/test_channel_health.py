@@ -17,10 +17,12 @@ from chatstore.models import Channel, ChannelDay, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
+from tests.findings import close_finding
 from tests.moderation.channels import by_victor, confirm, everything, make_channel, now_ms, old_ids, purge_now, write
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.test_hostile import check_harmless
@@ -112,6 +114,18 @@ def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: Sign
     assert sentence in read(sign_in(otto), channel)
     note(channel, 300, newest_page_us=2_410, newest_page_tombstones=0)
     assert "Healthy. The newest page reads 0 tombstones in 2.4 ms." in read(sign_in(otto), channel)
+
+
+@pytest.mark.parametrize("severity", Severity)
+def test_a_notice_of_a_finding_has_the_color_of_its_severity(severity: Severity, otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    open_finding(HEAVY_BUCKET, f"{channel.pk}:300", Problem(severity, "A full read scans 61,204 tombstones."))
+    try:
+        html = read(sign_in(otto), channel)
+    finally:
+        close_finding(HEAVY_BUCKET, f"{channel.pk}:300")
+    (notice,) = re.findall(r'<p class="notice (\w+)">\s*<span class="chip (\w+)">', html)
+    assert notice == (severity.name.lower(),) * 2
 
 
 def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
