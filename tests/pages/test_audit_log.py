@@ -212,6 +212,14 @@ def test_a_name_leads_to_what_the_person_did_this_month(client: Client, held: Au
     assert listed(client, link.partition("?")[2].replace("&amp;", "&")) == [held.pk]
 
 
+def test_people_of_the_same_name_differ_by_their_user_names(client: Client, held: AuditEntry, lena: User) -> None:
+    lena.first_name = "Mona"
+    lena.save()
+    assert f'title="What {lena.get_username()} did this month"' in page(client, f"person={lena.get_username()}")
+    entry = client.get(f"/audit/{held.pk}/").content.decode()
+    assert re.search(rf"<bdi>Mona[^<]*</bdi></a>\s*<bdi>{lena.get_username()}</bdi>", entry)
+
+
 def test_older_entries_follow_by_key(client: Client, lena: User) -> None:
     made = [record_action("hold_placed", actor=lena).pk for _ in range(ENTRIES_PER_PAGE + 3)]
     query = f"person={lena.get_username()}"
