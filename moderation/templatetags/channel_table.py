@@ -39,7 +39,7 @@ _ROW = (
     '<tr role="row"><th scope="row" role="rowheader"><a href="{}"><bdi>{}</bdi></a>'
     '<span class="quiet small"><bdi>{}</bdi></span></th><td role="cell">{}<span class="quiet small">{}</span></td>'
     + _FIGURE * 5
-    + '<td role="cell" class="nowrap" data-label="{}">{}</td></tr>'
+    + '<td role="cell" data-label="{}">{}</td></tr>'
 )
 
 
