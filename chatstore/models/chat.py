@@ -19,6 +19,7 @@ class Guild(models.Model):
 
     class Meta:
         ordering = ("name", "id")
+        verbose_name = "server"
 
     def __str__(self) -> str:
         return self.name
@@ -42,7 +43,9 @@ class Channel(models.Model):
         DIRECT = "direct", "direct message"
 
     id = models.BigIntegerField(primary_key=True)
-    guild = models.ForeignKey(Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels")
+    guild = models.ForeignKey(
+        Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels", verbose_name="server"
+    )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
     name = models.CharField(max_length=LONGEST_NAME)
     category = models.CharField(max_length=200, blank=True)

@@ -90,7 +90,7 @@ class RaidSettings(models.Model):
         verbose_name_plural = _("raid settings")
 
     def __str__(self) -> str:
-        return f"raid settings of guild {self.guild_id}"
+        return f"raid settings of server {self.guild_id}"
 
     @property
     def limits(self) -> Limits:

@@ -155,7 +155,7 @@ def test_a_channel_that_the_admin_moves_to_another_guild_is_recorded(ada: User, 
     moved = sign_in(ada).post(f"/admin/chatstore/channel/{channel.pk}/change/", typed)
     assert moved.status_code == 302, moved.content
     (entry,) = entries_of(ada, "channel_changed")
-    assert (entry.channel_id, entry.guild_id, entry.details["fields"]) == (channel.pk, other.pk, ["Guild"])
+    assert (entry.channel_id, entry.guild_id, entry.details["fields"]) == (channel.pk, other.pk, ["Server"])
 
 
 @pytest.mark.parametrize(

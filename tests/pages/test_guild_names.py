@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 
-from chatstore.models import Channel
+from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.models import Hold
+from moderation.models import Hold, RaidSettings
 from moderation.operations.access.audit import save_with_next_id
+from tests.chatstore.channels import fresh_id
 from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, purge_now, write
 
 SignIn = Callable[[User], Client]
@@ -27,6 +29,25 @@ def channels() -> list[Channel]:
         write(channel, ids[10 * number : 10 * number + 10])
         made.append(channel)
     return made
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        *(f"chatstore/{model}/{page}" for model in ("guild", "channel") for page in ("", "add/")),
+        *(f"moderation/raidsettings/{page}" for page in ("", "add/", "{}/change/")),
+    ],
+)
+def test_the_admin_calls_a_guild_a_server(path: str, ada: User, sign_in: SignIn) -> None:
+    guild = Guild.objects.create(pk=fresh_id(), name="Harbour")
+    RaidSettings.objects.create(guild=guild)
+    response = sign_in(ada).get(f"/admin/{path.format(guild.pk)}")
+    assert response.status_code == 200
+    shown = re.sub(r"<script.*?</script>|<[^>]*>", " ", response.content.decode(), flags=re.DOTALL)
+    words = set(re.findall(r"\w+", shown.lower()))
+    assert not {"guild", "guilds"} & words
+    assert {"server", "servers"} & words
 
 
 def test_a_channel_without_a_guild_has_its_own_name_only() -> None:
