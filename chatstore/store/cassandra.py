@@ -156,7 +156,7 @@ def ring() -> list[tuple[int, str]]:
     """Return (token, address of its primary node), ascending, for the datacenters that replicate our keyspace."""
     token_map = _process.connect().cluster.metadata.token_map
     if token_map is None or not token_map.ring:
-        raise StoreUnavailable(_("Cassandra's token ownership is not known yet."))
+        raise StoreUnavailable(_("Cassandra’s token ownership is not known yet."))
     owners = ((token, token_map.token_to_host_owner[token]) for token in token_map.ring)
     return [
         (int(token.value), str(host.address))
@@ -184,7 +184,7 @@ def locate_partition(cql: str, params: Params) -> tuple[int, list[str]]:
     metadata = _process.connect().cluster.metadata
     key = prepare(cql).bind(params).routing_key
     if metadata.token_map is None:
-        raise StoreUnavailable(_("Cassandra's token ownership is not known yet."))
+        raise StoreUnavailable(_("Cassandra’s token ownership is not known yet."))
     replicas = metadata.get_replicas(settings.CASSANDRA["keyspace"], key)
     token = int(metadata.token_map.token_class.from_key(key).value)
     return token, sorted(str(host.address) for host in replicas)

@@ -39,7 +39,7 @@ class RaidSettings(models.Model):
         DEFAULTS.times_usual,
         1_000,
         _("multiple of the usual rate"),
-        _("In busy channels, a raid also has at least this many times the channel's average of the last 30 days."),
+        _("In busy channels, a raid also has at least this many times the channel’s average of the last 30 days."),
     )
     accounts = _limit(
         DEFAULTS.accounts,

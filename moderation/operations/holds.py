@@ -113,7 +113,7 @@ def _read(requested: HoldRequest, actor: User) -> Hold:
             raise BadInput(_("Enter only the message link, without a user or channel."))
         link = find_message_link(message)
         if link is None:
-            raise BadInput(_("This is not a message link. Copy it from the message's page."))
+            raise BadInput(_("This is not a message link. Copy it from the message’s page."))
         channel, message = link
     elif not author and not channel:
         raise BadInput(_("Enter a user, a channel or a message link."))

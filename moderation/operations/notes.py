@@ -166,7 +166,7 @@ def _set_link(note: Note, link: str, actor: User) -> None:
         note.channel_id, note.message_id = map(parse_snowflake, found)
         channel_for(actor, note.channel_id, ADD_NOTE)
     else:
-        raise BadInput(_("This is not the link of a message or a purge. Copy it from the page's address."))
+        raise BadInput(_("This is not the link of a message or a purge. Copy it from the page’s address."))
 
 
 def _details(note: Note) -> dict[str, str]:

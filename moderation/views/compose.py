@@ -243,6 +243,7 @@ def _show_form(
 ) -> HttpResponse:
     replaced = _read_replaced(request)
     context = {
+        "nav": "purges",
         "channel": channel,
         "heading": _format_heading(channel),
         "form": form,

@@ -23,7 +23,7 @@ from moderation.operations.erasure.requests import open_requests
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
-from moderation.operations.purging.approvals import open_approvals
+from moderation.operations.purging.approvals import open_approvals, own_requests
 from moderation.operations.purging.listing import STATE_FILTERS, newest_purges, with_outcomes
 from moderation.operations.selection.summary import ListedPurge, describe_lists
 from moderation.views.board import describe_board
@@ -86,9 +86,12 @@ def _list_purges(user: Actor) -> dict[str, Any]:
     )
     stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
     attention = [listed for listed in stopped if _may_continue(user, listed)]
+    in_progress = [*running, *(listed for listed in stopped if listed not in attention)]
+    awaiting = [listed.purge.pk for listed in in_progress if listed.state_label == AWAITING_APPROVAL_LABEL]
+    requests = own_requests(user, awaiting) if awaiting else {}
     return {
         "attention": attention,
-        "in_progress": [*running, *(listed for listed in stopped if listed not in attention)],
+        "in_progress": [(listed, requests.get(listed.purge.pk)) for listed in in_progress],
         "finished": with_outcomes(finished),
         "approval_requests": list(zip(to_approve, approvals, strict=True)),
         "erasure_requests": list(zip(to_erase, erasures, strict=True)),

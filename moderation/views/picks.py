@@ -105,7 +105,9 @@ def counts(request: HttpRequest) -> JsonResponse:
 
 
 def count_messages_of(user: Actor, people: Sequence[int], place: Description) -> dict[int, str]:
-    """Return how many messages each of the users has in a place, as text, those with the most first.
+    """Return how many messages each of the users has in a place, as text, those with the most first: "3 messages here".
+
+    Without a place they are counted everywhere, and the text has no "here".
 
     Raises `BadInput`, `StoreUnavailable`.
     """
@@ -113,12 +115,15 @@ def count_messages_of(user: Actor, people: Sequence[int], place: Description) ->
     where = replace(place, everything=False, with_pinned=True, all=authors)
     found = count_by_author(user, parse_selection(where, user=user, now=timezone.localtime()))
     ordered = sorted(people, key=lambda author_id: -found.by_author.get(author_id, 0))
-    return {author_id: _format(found, author_id) for author_id in ordered}
+    is_narrowed = bool(place.channels.strip() or place.except_channels.strip() or place.guild.strip())
+    return {author_id: _format(found, author_id, is_narrowed=is_narrowed) for author_id in ordered}
 
 
-def _format(found: AuthorCounts, author_id: int) -> str:
-    messages = format_count(found.by_author.get(author_id, 0), "message")
-    return messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
+def _format(found: AuthorCounts, author_id: int, *, is_narrowed: bool) -> str:
+    # The number is never alone at the end of a line.
+    messages = format_count(found.by_author.get(author_id, 0), "message").replace(" ", "\u00a0")
+    text = messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
+    return gettext("%(messages)s here") % {"messages": text} if is_narrowed else text
 
 
 def describe_fields(user: Actor, form: Composer) -> dict[str, str]:

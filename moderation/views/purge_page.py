@@ -433,6 +433,12 @@ def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int
 
 def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
     match state:
+        case PurgeState.PAUSED if not deleted:
+            pattern = ngettext("Paused before deleting %(of)s message", "Paused before deleting %(of)s messages", of)
+        case PurgeState.CANCELLED if not deleted:
+            pattern = ngettext(
+                "Cancelled before deleting %(of)s message", "Cancelled before deleting %(of)s messages", of
+            )
         case PurgeState.PAUSED:
             pattern = ngettext(
                 "Paused after %(count)s of %(of)s message", "Paused after %(count)s of %(of)s messages", of

@@ -76,10 +76,15 @@ class AccountLine:
 
 @dataclass(frozen=True, slots=True)
 class RaidTimes:
-    """The bars of the chart, as one row. They have no links, which would lose the selection of accounts."""
+    """The bars of the chart, as one row. They have no links, which would lose the selection of accounts.
+
+    first, last: the ends of its axis in words.
+    """
 
     rows: Sequence[ChannelTimes]
     statuses: Sequence[tuple[DeletionStatus, str | Promise]]
+    first: str
+    last: str
     height: int = CHART_HEIGHT
 
     @property
@@ -260,7 +265,9 @@ def _draw_times(chart: RaidChart, review: RaidReview) -> RaidTimes:
                 parts=stack_parts(counts, most=chart.most, height=CHART_HEIGHT),
             )
         )
-    return RaidTimes([ChannelTimes(review.channel, bars, sum(bar.count for bar in bars))], list(_LABELS.items()))
+    row = ChannelTimes(review.channel, bars, sum(bar.count for bar in bars))
+    first, last = _format_moment(chart.bars[0].start_ms, review), _format_end(review)
+    return RaidTimes([row], list(_LABELS.items()), first, last)
 
 
 def _time_at(ms: int) -> dt.datetime:
@@ -270,10 +277,8 @@ def _time_at(ms: int) -> dt.datetime:
 def _list_moments(chart: RaidChart, review: RaidReview) -> str:
     """Return the borders of the bars as JSON, for the slider: the value of each as in `Moment`, and its label."""
     starts = [(str(bar.start_ms // MINUTE_MS), _format_moment(bar.start_ms, review)) for bar in chart.bars]
-    end = ("", gettext("now"))
-    if review.end_ms is not None:
-        end = (str(review.end_ms // MINUTE_MS), _format_moment(review.end_ms, review))
-    return json.dumps([*starts, end])
+    end = "" if review.end_ms is None else str(review.end_ms // MINUTE_MS)
+    return json.dumps([*starts, (end, _format_end(review))])
 
 
 # --- Time ranges ------------------------------------------------------------------------
@@ -303,6 +308,11 @@ def _offer_ends(review: RaidReview) -> Iterator[Moment]:
 def _format_times(start_ms: int, end_ms: int, review: RaidReview) -> str:
     times = {"start": _format_moment(start_ms, review), "end": _format_moment(end_ms, review)}
     return gettext("%(start)s to %(end)s") % times
+
+
+def _format_end(review: RaidReview) -> str:
+    """Return the end of the time that is shown: "now", or as `_format_moment`."""
+    return gettext("now") if review.end_ms is None else _format_moment(review.end_ms, review)
 
 
 def _format_moment(ms: int, review: RaidReview) -> str:

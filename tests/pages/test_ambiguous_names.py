@@ -72,8 +72,8 @@ def test_users_of_the_same_name_are_told_apart_by_their_messages_in_the_channel(
         client.post(f"/channels/{channel.pk}/delete/", typed),
         client.post("/delete/summary/", {**typed, "channels": str(channel.pk)}),
     ):
-        notes = re.findall(r'<bdi class="quiet small">@(v\d)-.* · (\d+ messages)</bdi>', page.content.decode())
-        assert notes == [("v1", "3 messages"), ("v0", "0 messages")]
+        notes = re.findall(r'<bdi class="quiet small">@(v\d)-.* · (\d+\xa0messages here)</bdi>', page.content.decode())
+        assert notes == [("v1", "3\u00a0messages here"), ("v0", "0\u00a0messages here")]
 
 
 def test_the_summary_offers_similar_names_for_one_that_nobody_has(

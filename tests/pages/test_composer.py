@@ -239,3 +239,10 @@ def test_a_preset_fills_in_its_conditions(previewed: PreviewedPurge, mona: User,
     filled = client.get(path + html.unescape(presets[0])).content.decode()
     assert re.search(r'name="account_days" value="7"', filled)
     assert re.search(r'name="has" value="link"[^>]*checked', filled)
+
+
+def test_the_composer_belongs_to_the_purges_of_the_menu(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    for path in ("/delete/", f"/channels/{previewed.channel.pk}/delete/"):
+        page = sign_in(mona).get(path).content.decode()
+        menu = page.split('<nav class="nav"')[1].split("</nav>")[0]
+        assert re.findall(r'href="([^"]+)" aria-current="page"', menu) == ["/purges/"]

@@ -11,6 +11,7 @@ from chatstore.domain.roles import Role
 from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.purging.controls import pause_purge
+from moderation.presentation.formats import format_deadline
 from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, write
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 from tests.pages.reading import read_page
@@ -68,3 +69,18 @@ def test_a_preview_that_another_person_must_approve_waits_for_that_person(sign_i
     request(moderator, purge)
     assert place_of(purge, sign_in(moderator)) == "in-progress"
     assert place_of(purge, sign_in(lead)) == "attention"
+
+
+def test_ones_own_request_shows_its_reason_and_until_when_it_waits(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    limit(channel, messages_without_approval=10)
+    moderator = member("max", Role.MODERATOR, channel)
+    purge = preview_some(moderator, 20, channel)
+    assert "another person’s approval" not in read_page(sign_in(moderator), "/")
+    approval = request(moderator, purge)
+    line = re.search(
+        r"Waits until <time [^>]+>([^<]+)</time> for another person’s approval: “([^”]+)”",
+        read_page(sign_in(moderator), "/"),
+    )
+    assert line is not None
+    assert line.groups() == (format_deadline(approval.expires_at), approval.reason)

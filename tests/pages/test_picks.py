@@ -105,9 +105,9 @@ def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_i
     client = sign_in(mona)
     people = f"{author.pk},{silent.pk}"
     counted = client.post("/delete/counts/", {"people": people, "channels": str(one.pk), "words": "hello"}).json()
-    assert counted == {"counts": {str(author.pk): "3 messages", str(silent.pk): "0 messages"}}
+    assert counted == {"counts": {str(author.pk): "3\u00a0messages here", str(silent.pk): "0\u00a0messages here"}}
     everywhere = client.post("/delete/counts/", {"people": people}).json()
-    assert everywhere["counts"][str(author.pk)] == "8 messages"
+    assert everywhere["counts"][str(author.pk)] == "8\u00a0messages"
 
 
 def test_a_count_that_is_not_complete_is_a_lower_bound(
@@ -118,11 +118,11 @@ def test_a_count_that_is_not_complete_is_a_lower_bound(
     client = sign_in(mona)
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
-    assert counted["counts"][str(author.pk)] == "2 messages"
+    assert counted["counts"][str(author.pk)] == "2\u00a0messages"
     monkeypatch.setattr(first_matches, "READS_AHEAD", 1)
     write(make_channel(), old_ids(3, buckets_ago=5), author=author.pk)
     counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
-    assert counted["counts"][str(author.pk)].startswith("2 ")
+    assert counted["counts"][str(author.pk)].startswith("2\u00a0")
     assert counted["counts"][str(author.pk)].endswith(" or more")
 
 

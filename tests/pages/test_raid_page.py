@@ -191,3 +191,13 @@ def test_every_page_of_those_who_can_clear_it_names_the_raid(
     html = sign_in(otto).get("/health/").content.decode()
     assert "Possible raid in #general (Tidewalkers)" in html
     assert f'href="/channels/{raid.channel.pk}/"' in html
+
+
+def test_the_axis_of_the_chart_has_its_first_and_its_last_time(raid: Raid, mona: User, sign_in: SignIn) -> None:
+    html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    axis = re.search(r'<p class="raid-axis[^"]*"><span>([^<]+)</span><span>([^<]+)</span></p>', html)
+    start = re.search(r'<select id="start" name="start">.*?<option [^>]*selected>([^<]+)<', html, re.DOTALL)
+    assert axis is not None
+    assert start is not None
+    assert start[1].startswith(axis[1])
+    assert axis[2] == "now"

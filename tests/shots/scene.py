@@ -298,7 +298,11 @@ def _fail_some(purge: Purge) -> Purge:
     steps = list(purge.steps.order_by("-count"))
     back = unpack_ids(steps[0].ids)[:12]
     for step, ids, error in (
-        (steps[0], back, f"{len(back)} reappeared three times"),
+        (
+            steps[0],
+            back,
+            "written again after each deletion; retry, and if it happens again, ask an operator",
+        ),
         (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}

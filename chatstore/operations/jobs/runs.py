@@ -255,7 +255,7 @@ def _work(job: Job, claim: Claim) -> None:
         _schedule_retry(job, claim.run)
     except Exception:
         # A bug: the traceback goes to the log, and the run must not stay in the list as running.
-        claim.fail(_("The run failed with an unexpected error. See the worker's log."))
+        claim.fail(_("The run failed with an unexpected error. See the worker’s log."))
         raise
 
 

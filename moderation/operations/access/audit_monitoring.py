@@ -40,7 +40,7 @@ def check_audit_log(now: dt.datetime) -> None:
     sync_findings(UNLINKED_ENTRIES, {"audit": Problem(Severity.WARNING, summary)} if is_late(tail.oldest, now) else {})
     problems: dict[str, Problem] = {}
     if may_change_audit_log():
-        problems["audit"] = Problem(Severity.WARNING, _("The application's role in Postgres may change the audit log."))
+        problems["audit"] = Problem(Severity.WARNING, _("The application’s role in Postgres may change the audit log."))
     if not has_triggers():
         problems["triggers"] = Problem(
             Severity.CRITICAL, _("Triggers that protect the audit log are missing or disabled in Postgres.")

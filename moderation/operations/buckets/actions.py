@@ -44,7 +44,7 @@ ACTIONS = (
         pgettext_lazy("action on a bucket", "Refresh stats"),
         _(
             "Every replica compares this bucket with the others, without changing data. "
-            "This refreshes Cassandra's own figures for it: size and tombstones."
+            "This refreshes Cassandra’s own figures for it: size and tombstones."
         ),
     ),
     Action(
@@ -59,7 +59,7 @@ ACTIONS = (
         pgettext_lazy("action on a bucket", "Rewrite"),
         _(
             "Rewrites the live rows above one delete of everything older, which removes all tombstones below it. "
-            "Messages don't change. The channel is locked meanwhile, and its other jobs wait."
+            "Messages don’t change. The channel is locked meanwhile, and its other jobs wait."
         ),
     ),
     Action(

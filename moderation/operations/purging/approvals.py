@@ -8,7 +8,7 @@ refuses one's own approval in the database too.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models import QuerySet
 
@@ -173,6 +173,12 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
     waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
     others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
     return list(others.order_by("requested_at")[:MAX_REQUESTS])
+
+
+def own_requests(user: Actor, purge_ids: Collection[int]) -> dict[int, PurgeApproval]:
+    """Return the open requests that a user made for some purges, by the purge's ID."""
+    own = PurgeApproval.objects.open().filter(purge__in=purge_ids, requested_by_id=user.pk)
+    return {approval.purge_id: approval for approval in own}
 
 
 def were_all_read(requests: Sequence[PurgeApproval]) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from django.conf import settings
 
 from chatstore.domain.buckets import BucketKey, bucket_ids
-from chatstore.domain.texts import ngettext_lazy
+from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.ledger.delete_log import note_sent_deletes
 from chatstore.operations.ledger.refresh import PURGE_ESTIMATE, PURGE_SOURCE, note_whole_reads
@@ -35,6 +35,9 @@ from moderation.operations.steps.sums import add_counted
 from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import quarantined_writetimes
+
+_REWRITTEN = _("written again after each deletion; retry, and if it happens again, ask an operator")
+"""Error of messages that reappeared each time. Pages and `purge status` have their number beside it."""
 
 ROWS_PER_CHECK = 1_000
 """Rows deleted between two checks of the purge's state."""
@@ -209,9 +212,7 @@ def _counts(step: Step, verification: VerificationRead) -> dict[str, object]:
         "deleted": step.count - len(already_gone) - len(failed),
         "already_gone": len(already_gone),
         "failed": len(failed),
-        "error": ngettext_lazy("%(count)s reappeared three times", "%(count)s reappeared three times", len(failed))
-        if failed
-        else "",
+        "error": _REWRITTEN if failed else "",
     }
 
 

@@ -358,7 +358,7 @@ def find_author(name: str) -> int:
         return found[0].pk
     if number is None:
         raise AmbiguousName(
-            _("There is no user called “%(name)s”. Enter the exact name or the user's ID.", name=name[:60]),
+            _("There is no user called “%(name)s”. Enter the exact name or the user’s ID.", name=name[:60]),
             question=_("There is no user called “%(name)s”. Which one do you mean?", name=name[:60]),
             name=name,
             candidates=find_by_name(ChatUser.objects.all(), bare, limit=MAX_CANDIDATES),

@@ -102,7 +102,7 @@ def test_an_undo_that_makes_no_progress_is_reported(undo: Undo) -> None:
 
 
 def test_failures_of_the_purge_and_of_the_undo_are_listed_by_bucket(undo: Undo) -> None:
-    undo.purge.steps.filter(ordinal=1).update(failed=1, error="1 reappeared three times")
+    undo.purge.steps.filter(ordinal=1).update(failed=1, error="written again")
     undo.steps.filter(ordinal__in=(1, 2)).update(failed=2, error="2 could not be restored")
     failures = failures_of(undo.purge)
     assert [(one.count, one.of_undo) for one in failures.shown] == [(1, False), (2, True), (2, True)]
