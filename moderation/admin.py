@@ -182,19 +182,10 @@ class AuditEntryAdmin(ReadOnly):
 class RaidSettingsAdmin(RecordedAdmin, KeysetAdmin):
     """When a guild's channels count as raided. A guild without a row has the defaults."""
 
-    list_display = ("server", "is_enabled", "messages_per_minute", "accounts")
+    list_display = ("guild", "is_enabled", "messages_per_minute", "accounts")
     list_select_related = ("guild",)
     search_fields = ("guild__name", "=guild__id")
     autocomplete_fields = ("guild",)
-
-    @admin.display(description=gettext_lazy("Server"))
-    def server(self, row: RaidSettings) -> Guild:
-        """Return the guild."""
-        return row.guild
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Return the field of the guild, which the admin calls a server."""
-        return super().formfield_for_foreignkey(db_field, request, **kwargs, label=_("Server"))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False: to return to the defaults, they are entered."""

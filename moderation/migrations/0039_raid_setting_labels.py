@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='raidsettings',
             name='times_usual',
-            field=models.IntegerField(db_default=5, default=5, help_text="In busy channels, a raid also has at least this many times the channel’s average of the last 30 days.", validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='multiple of the usual rate'),
+            field=models.IntegerField(db_default=5, default=5, help_text="In busy channels, a raid also has at least this many times the channel's average of the last 30 days.", validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='multiple of the usual rate'),
         ),
         migrations.AlterField(
             model_name='raidsettings',

@@ -26,7 +26,7 @@ class RaidSettings(models.Model):
     """Settings of a guild for the detection of raids. No row: the defaults, which also apply to direct messages."""
 
     guild = models.OneToOneField(
-        Guild, primary_key=True, on_delete=models.CASCADE, related_name="raid_settings", verbose_name=_("guild")
+        Guild, primary_key=True, on_delete=models.CASCADE, related_name="raid_settings", verbose_name=_("server")
     )
     is_enabled = models.BooleanField(_("detect raids"), default=True, db_default=True)
     messages_per_minute = _limit(
