@@ -131,6 +131,17 @@ def test_a_total_with_a_period_that_was_measured_earlier_is_an_estimate(
     assert "Scanned 5 of about 12 messages." in text
 
 
+def test_lists_do_not_count_what_a_running_scan_has_found(mona: User, channel: Channel, sign_in: SignIn) -> None:
+    write(channel, old_ids(5, buckets_ago=5))
+    write(channel, old_ids(5, buckets_ago=4))
+    purge, client = begin_scan(mona, by_victor(channel)), sign_in(mona)
+    path = f"/purges/?by={mona.username}"
+    assert purge.manifest == 5
+    assert "5 messages" not in text_of(client.get(path).content.decode())
+    scan_purge(purge.pk)
+    assert "10 messages" in text_of(client.get(path).content.decode())
+
+
 def test_each_channel_is_named_above_its_matches(mona: User, sign_in: SignIn) -> None:
     # Scanned in the order of their ids, which are partly random.
     channels = sorted((make_channel() for _ in range(2)), key=lambda channel: channel.pk)

@@ -71,7 +71,8 @@ def describe_purges(
             purge,
             selection.only_channel_id,
             summary=summarize(selection),
-            title=capfirst(summarize(selection, purge.manifest or 0)),
+            # What a running scan has found so far is no count of what the purge includes.
+            title=capfirst(summarize(selection, 0 if purge.state == PurgeState.SCANNING else purge.manifest or 0)),
             state_label=labels.get(purge.pk, STATE_LABELS[purge.state]),
         )
         for purge, selection in zip(purges, selections, strict=True)
