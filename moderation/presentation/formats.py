@@ -321,9 +321,9 @@ _PAST: tuple[tuple[int, Callable[[int], str]], ...] = (
     (24, lambda n: ngettext("%(count)s hour ago", "%(count)s hours ago", n)),
     (30, lambda n: ngettext("%(count)s day ago", "%(count)s days ago", n)),
 )
-# Unit, and from when on it is used. One day or two: rounded, the same day could be either.
+# Unit, and from when on it is used. Less than two days are given in hours: "in 1 day" could be today or tomorrow.
 _FUTURE: tuple[tuple[int, int, Callable[[int], str]], ...] = (
-    (_DAY_SECONDS, 2 * _DAY_SECONDS, lambda n: ngettext("in %(count)s day", "in %(count)s days", n)),
+    (_DAY_SECONDS, 2 * _DAY_SECONDS - 1_800, lambda n: ngettext("in %(count)s day", "in %(count)s days", n)),
     (3_600, 3_600, lambda n: ngettext("in %(count)s hour", "in %(count)s hours", n)),
     (60, 60, lambda n: ngettext("in %(count)s minute", "in %(count)s minutes", n)),
 )

@@ -115,15 +115,17 @@ def count_messages_of(user: Actor, people: Sequence[int], place: Description) ->
     where = replace(place, everything=False, with_pinned=True, all=authors)
     found = count_by_author(user, parse_selection(where, user=user, now=timezone.localtime()))
     ordered = sorted(people, key=lambda author_id: -found.by_author.get(author_id, 0))
-    is_narrowed = bool(place.channels.strip() or place.except_channels.strip() or place.guild.strip())
+    is_narrowed = bool(place.channels.strip() or place.guild.strip())
     return {author_id: _format(found, author_id, is_narrowed=is_narrowed) for author_id in ordered}
 
 
 def _format(found: AuthorCounts, author_id: int, *, is_narrowed: bool) -> str:
     # The number is never alone at the end of a line.
     messages = format_count(found.by_author.get(author_id, 0), "message").replace(" ", "\u00a0")
-    text = messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
-    return gettext("%(messages)s here") % {"messages": text} if is_narrowed else text
+    if not is_narrowed:
+        return messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
+    pattern = gettext("%(messages)s here") if found.is_complete else gettext("at least %(messages)s here")
+    return pattern % {"messages": messages}
 
 
 def describe_fields(user: Actor, form: Composer) -> dict[str, str]:

@@ -20,7 +20,7 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
-from moderation.operations.preview.bucket_strip import MessageTotal, PurgeMap
+from moderation.operations.preview.bucket_strip import MAX_FULL_CHANNELS, MessageTotal, PurgeMap
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
@@ -107,7 +107,7 @@ class PurgeFacts:
 
     version: of what is read after the purge, so that the next poll shows what changes meanwhile. manifest: the summary
     of the manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found,
-    and while a scan of selected channels runs, those of the selection.
+    and while a scan of a few selected channels runs, those of the selection (has_all_selected).
     """
 
     def __init__(self, user: Actor, purge: Purge) -> None:
@@ -118,10 +118,13 @@ class PurgeFacts:
         self.manifest = summary_of(purge)
         found = [one.channel_id for one in self.manifest.channels]
         selected = [int(text) for text in purge.selection["channels"]]
-        # Which channels have matches is known when all of them were scanned.
-        is_final = bool(found) and not (purge.state == PurgeState.SCANNING and selected)
-        self.channels = [*self.find_channels(found if is_final else selected).values()]
-        self.channel_count = self.manifest.channel_count if is_final and self.channels else len(self.channels)
+        # Which channels have matches is known when all of them were scanned. Of very many, the others are not drawn.
+        self.has_all_selected = not found or (
+            purge.state == PurgeState.SCANNING and 0 < len(selected) <= MAX_FULL_CHANNELS
+        )
+        self.channels = [*self.find_channels(selected if self.has_all_selected else found).values()]
+        is_found = bool(found and self.channels) and not self.has_all_selected
+        self.channel_count = self.manifest.channel_count if is_found else len(self.channels)
         self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
 
     def find_channels(self, channel_ids: Iterable[int]) -> dict[int, Channel]:
@@ -230,20 +233,28 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
+    # Deletes that have begun are completed, and counted then.
+    is_stopping = state is PurgeState.PAUSED and purge.steps.partly_applied().exists()
     preview_end = end_of_preview(purge) if state is PurgeState.EXPIRED else None
     return newest | {
         "purge": purge,
         "nav": "purges",
         "channel": channel,
         "version": facts.version,
-        "polling": state in CHANGING or erasing.is_deleting or facts.request is not None,
+        "polling": state in CHANGING or is_stopping or erasing.is_deleting or facts.request is not None,
         "poll_seconds": 1 if facts.request is None else APPROVAL_POLL_SECONDS,
         "awaited": facts.request.pk if facts.request else "",
         "heading": gettext("Discarded preview")
         if preview_end and preview_end.discarded_by
         else _format_heading(
-            purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
+            purge,
+            previous_state,
+            facts,
+            undoing=undoing.expected if undoing else 0,
+            restored=undo.restored,
+            is_stopping=is_stopping,
         ),
+        "is_stopping": is_stopping,
         "summary": summary[:1].upper() + summary[1:],
         "state_label": listed.state_label,
         "moderator": name_of(purge.moderator),
@@ -278,7 +289,8 @@ def _scan_total(purge: Purge, facts: PurgeFacts) -> MessageTotal | None:
 
     That of a guild's channels is not known before each channel was scanned.
     """
-    total = facts.map.total if purge.state == PurgeState.SCANNING and purge.selection["channels"] else None
+    has_total = purge.state == PurgeState.SCANNING and purge.selection["channels"] and facts.has_all_selected
+    total = facts.map.total if has_total else None
     # More than that were scanned if members wrote, or the counts are out of date.
     return total if total and total.messages >= max(purge.scanned, 1) else None
 
@@ -408,13 +420,17 @@ def _head_undo(name: str, part: dict[str, list[str]], find_users: FindUsers) -> 
     return gettext("%(name)s restored the messages of this purge") % {"name": name}
 
 
-def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int) -> str:
+def _format_heading(
+    purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int, is_stopping: bool
+) -> str:
     """Return the page's heading.
 
     state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
-    is to restore. restored: messages that are live again.
+    is to restore. restored: messages that are live again. is_stopping: paused, with deletes that have begun.
     """
     of = purge.manifest
+    if is_stopping:
+        return gettext("Pausing")
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return _count_of(ngettext("About to delete %(of)s message", "About to delete %(of)s messages", of), of=of)
     match PurgeState(state):

@@ -151,8 +151,8 @@ def describe_times(
     """Return the strips of the largest channels; None if there is nothing to show.
 
     query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, the number of channels before those of a
-    whole page. find_channels: returns those that the viewer may see, in the order of their IDs. entries: of the
-    manifest in its channels, if they are read already. Raises `BadInput`.
+    whole page; anything else means only the largest. find_channels: returns those that the viewer may see, in the order
+    of their IDs. entries: of the manifest in its channels, if they are read already. Raises `BadInput`.
     """
     if manifest.first_at is None or manifest.last_at is None:
         return None
@@ -216,12 +216,10 @@ def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, d
 
 def _read_start(query: Mapping[str, str], channel_count: int) -> int | None:
     """Return the number of channels before the page, at most as many as pages fill; None: only the largest channels."""
-    if "rows" not in query:
-        return None
     try:
         start = min(max(int(query["rows"]), 0), max(channel_count - 1, 0))
-    except ValueError:
-        raise BadInput(_("This is not a page of channels. Use the links of the chart.")) from None
+    except (KeyError, ValueError):
+        return None
     return start - start % MAX_CHANNELS
 
 

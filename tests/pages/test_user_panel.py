@@ -15,12 +15,15 @@ from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
 from moderation.models import Purge, Step
 from moderation.operations.lookup import recent_posts
+from moderation.operations.notes import add_note
 from moderation.operations.preview.scan import scan_purge
 from moderation.presentation.formats import format_short_days
 from tests.conftest import give, make_user
-from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
+from tests.moderation.channels import make_channel, now_ms, old_ids, purge_now, recent_ids, write
 
 SignIn = Callable[[User], Client]
 
@@ -62,6 +65,19 @@ def test_servers_and_channels_are_shown_with_the_numbers_of_messages(mona: User,
     ]
     assert re.search("7 messages · 7 in the last day", channels)
     assert re.search("3 messages", channels)
+
+
+def test_notes_and_earlier_purges_are_shown_with_the_ways_to_hold_and_to_note(mona: User, sign_in: SignIn) -> None:
+    account, channel = make_account(days=2), make_channel()
+    write(channel, old_ids(3), author=account.pk)
+    add_note(account.pk, text="Warned about links", link="", actor=mona)
+    purge = purge_now(mona, Selection(channel_ids=(channel.pk,), where=Author((account.pk,))))
+    html = panel_of(sign_in(mona), account, channel)
+    notes, purges = html.split('id="panel-notes"')[1].split('id="panel-purges"')
+    assert "Warned about links" in notes
+    assert f"/purges/{purge.pk}/" in purges
+    assert f'href="/holds/?user={account.pk}#place"' in html
+    assert f'href="/users/{account.pk}/#notes"' in html
 
 
 def test_the_newest_messages_are_shown_with_their_channels(mona: User, sign_in: SignIn) -> None:

@@ -172,6 +172,7 @@ def pages() -> Iterator[Named]:
         "/purges/?moderator=staff-7",
         f"/purges/?channel={channel}",
         *(f"/purges/{purge_id}/" for purge_id in (large, undoing, small, ready)),
+        f"/purges/{large}/?rows=20",
         f"/purges/{large}/live/",
         f"/purges/{ready}/messages/",
         "/holds/",

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -193,7 +194,9 @@ class PurgeMap:
                 numbers.append(other.count)
                 is_estimate |= other.measured_at is not None
         known = [number for number in numbers if number is not None]
-        if self.is_whole and len(known) == len(numbers):
+        # Where other programs may have written, buckets without a row in the ledger are unknown.
+        is_complete = self.is_whole and settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN
+        if is_complete and len(known) == len(numbers):
             self.total = MessageTotal(sum(known), is_estimate)
 
 

@@ -81,10 +81,11 @@ function moveOnStrip(event, bar) {
 }
 
 // A strip is scrolled to its newest end. Scroll to what the page is about: the messages that it shows, or a purge's.
-const PART_OF_PURGE = "a:has(.is-to-delete, .is-deleted, .is-restored)";
+const PART_OF_PURGE = ".is-to-delete, .is-deleted, .is-restored";
 function scrollStrips(parent) {
   for (const scroller of parent.querySelectorAll("[data-strip]")) {
-    const about = scroller.querySelector("a.here") ?? [...scroller.querySelectorAll(PART_OF_PURGE)].at(-1);
+    const part = [...scroller.querySelectorAll(PART_OF_PURGE)].at(-1);
+    const about = scroller.querySelector("a.here") ?? part?.closest("a");
     if (!about || scroller.scrollWidth <= scroller.clientWidth) continue;
     const bar = about.querySelector(".slot").getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
@@ -92,7 +93,18 @@ function scrollStrips(parent) {
   }
 }
 scrollStrips(document);
-document.addEventListener("htmx:afterSwap", (event) => scrollStrips(event.target));
+
+// An update leaves a strip where it is.
+let scrolledTo = null;
+document.addEventListener("htmx:beforeSwap", (event) => {
+  scrolledTo = event.target.querySelector("[data-strip]")?.scrollLeft ?? null;
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  const scroller = event.target.querySelector("[data-strip]");
+  if (!scroller) return;
+  if (scrolledTo === null) scrollStrips(event.target);
+  else scroller.scrollLeft = scrolledTo;
+});
 
 // htmx follows the links of HTML by itself, but not those of SVG.
 document.addEventListener("click", (event) => {
@@ -129,7 +141,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 
 // A long list of servers scrolls to the open one, clear of the edge where the list fades.
-const FADE_PX = 40;
+const FADE_PX = 48;
 function showGuild(guild) {
   const list = guild?.closest(".guilds");
   if (!list) return;

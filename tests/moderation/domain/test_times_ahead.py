@@ -23,6 +23,7 @@ NOW = dt.datetime(2026, 11, 26, 14, 0, tzinfo=dt.UTC)
         (dt.timedelta(hours=24, minutes=30), "in 24 hours"),
         (dt.timedelta(hours=36, minutes=30), "in 36 hours"),
         (dt.timedelta(hours=47), "in 47 hours"),
+        (dt.timedelta(hours=47, minutes=45), "in 2 days"),
         (dt.timedelta(hours=48), "in 2 days"),
         (dt.timedelta(days=7), "in 7 days"),
     ],
