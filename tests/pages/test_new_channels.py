@@ -39,7 +39,7 @@ def test_a_guild_is_added_with_its_channels_and_each_is_in_the_audit_log(ada: Us
 
 def test_the_form_has_a_heading_and_no_link_to_itself(ada: User, sign_in: SignIn) -> None:
     client = sign_in(ada)
-    for url, heading in ((ADD, "Add guild"), ("/admin/auth/user/add/", "Add user")):
+    for url, heading in ((ADD, "Add server"), ("/admin/auth/user/add/", "Add user")):
         form = client.get(url).content.decode()
         assert re.search(rf"<h2[^>]*>{heading}</h2>", form)
         assert "addlink" not in form
