@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.urls import reverse
@@ -147,6 +147,11 @@ class PurgeFacts:
         return open_approval(self._purge) if self._purge.state == PurgeState.READY else None
 
     @cached_property
+    def is_stopping(self) -> bool:
+        """Return whether a paused purge still completes, and then counts, deletes that have begun."""
+        return self._purge.state == PurgeState.PAUSED and self._purge.steps.partly_applied().exists()
+
+    @cached_property
     def _sums(self) -> tuple[PurgeTotals, int]:
         return sum_up(self._purge)
 
@@ -206,14 +211,7 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
 
 def describe_zoom(user: Actor, purge: Purge, query: Mapping[str, str]) -> Times | None:
     """Return the strips over time alone. Raises `BadInput`."""
-    return describe_times(purge, summary_of(purge), query, find_channels=partial(_find_channels, user))
-
-
-def _find_channels(user: Actor, channel_ids: Iterable[int]) -> dict[int, Channel]:
-    """Return the channels that a user may see, with their guilds, in the order of the IDs."""
-    wanted = list(channel_ids)
-    known = visible_channels(user).in_bulk(wanted)
-    return {channel_id: known[channel_id] for channel_id in wanted if channel_id in known}
+    return describe_times(purge, summary_of(purge), query, find_channels=visible_channels(user).in_bulk)
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
@@ -233,28 +231,21 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
-    # Deletes that have begun are completed, and counted then.
-    is_stopping = state is PurgeState.PAUSED and purge.steps.partly_applied().exists()
     preview_end = end_of_preview(purge) if state is PurgeState.EXPIRED else None
     return newest | {
         "purge": purge,
         "nav": "purges",
         "channel": channel,
         "version": facts.version,
-        "polling": state in CHANGING or is_stopping or erasing.is_deleting or facts.request is not None,
+        "polling": state in CHANGING or facts.is_stopping or erasing.is_deleting or facts.request is not None,
         "poll_seconds": 1 if facts.request is None else APPROVAL_POLL_SECONDS,
         "awaited": facts.request.pk if facts.request else "",
         "heading": gettext("Discarded preview")
         if preview_end and preview_end.discarded_by
         else _format_heading(
-            purge,
-            previous_state,
-            facts,
-            undoing=undoing.expected if undoing else 0,
-            restored=undo.restored,
-            is_stopping=is_stopping,
+            purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
         ),
-        "is_stopping": is_stopping,
+        "is_stopping": facts.is_stopping,
         "summary": summary[:1].upper() + summary[1:],
         "state_label": listed.state_label,
         "moderator": name_of(purge.moderator),
@@ -289,8 +280,7 @@ def _scan_total(purge: Purge, facts: PurgeFacts) -> MessageTotal | None:
 
     That of a guild's channels is not known before each channel was scanned.
     """
-    has_total = purge.state == PurgeState.SCANNING and purge.selection["channels"] and facts.has_all_selected
-    total = facts.map.total if has_total else None
+    total = facts.map.total if purge.state == PurgeState.SCANNING and facts.has_all_selected else None
     # More than that were scanned if members wrote, or the counts are out of date.
     return total if total and total.messages >= max(purge.scanned, 1) else None
 
@@ -420,16 +410,14 @@ def _head_undo(name: str, part: dict[str, list[str]], find_users: FindUsers) -> 
     return gettext("%(name)s restored the messages of this purge") % {"name": name}
 
 
-def _format_heading(
-    purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int, is_stopping: bool
-) -> str:
+def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int) -> str:
     """Return the page's heading.
 
     state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
-    is to restore. restored: messages that are live again. is_stopping: paused, with deletes that have begun.
+    is to restore. restored: messages that are live again.
     """
     of = purge.manifest
-    if is_stopping:
+    if facts.is_stopping:
         return gettext("Pausing")
     if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
         return _count_of(ngettext("About to delete %(of)s message", "About to delete %(of)s messages", of), of=of)

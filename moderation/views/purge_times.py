@@ -151,18 +151,15 @@ def describe_times(
     """Return the strips of the largest channels; None if there is nothing to show.
 
     query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, the number of channels before those of a
-    whole page; anything else means only the largest. find_channels: returns those that the viewer may see, in the order
-    of their IDs. entries: of the manifest in its channels, if they are read already. Raises `BadInput`.
+    whole page; anything else means only the largest. find_channels: returns those that the viewer may see. entries: of
+    the manifest in its channels, if they are read already. Raises `BadInput`.
     """
     if manifest.first_at is None or manifest.last_at is None:
         return None
     start = _read_start(query, manifest.channel_count)
-    if start:
-        channel_ids = list_channels(purge, start=start)
-    else:
-        largest = manifest.channels[: MAX_ROWS if start is None else MAX_CHANNELS]
-        channel_ids = [one.channel_id for one in largest]
-    shown = [*find_channels(channel_ids).values()]
+    channel_ids = _choose_channels(purge, manifest, start)
+    known = find_channels(channel_ids)
+    shown = [known[channel_id] for channel_id in channel_ids if channel_id in known]
     if not shown and not start:
         return None
     url_of = partial(_url, start=start)
@@ -221,6 +218,13 @@ def _read_start(query: Mapping[str, str], channel_count: int) -> int | None:
     except (KeyError, ValueError):
         return None
     return start - start % MAX_CHANNELS
+
+
+def _choose_channels(purge: Purge, manifest: Summary, start: int | None) -> list[int]:
+    """Return the channels of a page, those with the most messages first. The summary has those of the first page."""
+    if start:
+        return list_channels(purge, start=start)
+    return [one.channel_id for one in manifest.channels[: MAX_ROWS if start is None else MAX_CHANNELS]]
 
 
 def _describe_pages(start: int | None, drawn: int, count: int, *, url_of: Callable[[int], str]) -> ChannelPages:

@@ -65,8 +65,8 @@ class _Counts:
 class MessageTotal:
     """Number of messages in all channels of a purge. is_estimate: it has counts that may be out of date."""
 
-    messages: int = 0
-    is_estimate: bool = False
+    messages: int
+    is_estimate: bool
 
 
 class PurgeMap:
