@@ -13,11 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.live import UNKNOWN
 from chatstore.models import ChannelLock
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner, release_channel
+from chatstore.operations.coordination.clock import stamp_now_us
 from chatstore.operations.gateway.messages import withdraw_message
+from chatstore.operations.importing import completion
 from chatstore.operations.importing.loads import finish_load, start_load
+from chatstore.store import ledger
 from chatstore.store.messages import read_message
 from tests.imports.exports import (
     MAY,
@@ -107,6 +112,25 @@ def test_withdrawn_messages_are_not_kept_after_the_lock_is_lost(tmp_path: Path) 
     assert "taken over" in summary.failed_files[0].reason
     assert read_message(channel_id, ids[7]) is None
     assert read_message(channel_id, ids[8]) is not None
+
+
+def test_an_import_that_lost_its_lock_before_it_counts_records_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel_id, ids = fresh_channel(), ids_from(MAY, 3)
+    path = write_export(tmp_path / "a.json", channel_id, [make_raw(i) for i in ids])
+
+    def outlive_lease() -> int:
+        take_over(channel_id)
+        return stamp_now_us()
+
+    monkeypatch.setattr(completion, "stamp_now_us", outlive_lease)
+    try:
+        summary = run_import(path)
+    finally:
+        release_channel(channel_id, job=OTHER_JOB)
+    assert "taken over" in summary.failed_files[0].reason
+    assert ledger.read_live(channel_id, bucket_of(ids[0])) == UNKNOWN
 
 
 _CHILD = """

@@ -57,13 +57,22 @@ def withdraw(model: ChannelModel, message_id: int, skew_us: int) -> Action:
         model.delete(message_id, message_id, stamp)
 
 
-def reconcile(model: ChannelModel, bucket: int, *, respects_lock: bool) -> Action:
-    """Model `ledger.refresh.try_refresh_bucket`; without `respects_lock` the job has lost its lock."""
+def reconcile(model: ChannelModel, bucket: int, *, renews: bool) -> Action:
+    """Model `ledger.refresh.try_refresh_bucket`, which renews its lock after the read.
+
+    Without `renews`, `refresh_bucket` by an import: it checks its lock once, after the read's timestamp was taken. The
+    lock lapses at once.
+    """
     job = model.name_job("reconcile")
-    if respects_lock and not model.lock(job, 0):
+    checks = model.rules.checks_lock
+    if renews and checks and not model.lock(job, 0):
         return
-    read = yield from _read(model, bucket)
-    if respects_lock and not model.renew(job):
+    read = model.begin_whole_read()
+    yield
+    if not renews and checks and not model.lock(job, 0):
+        return
+    yield from _read_pages(model, bucket, read)
+    if renews and checks and not model.renew(job):
         return
     yield
     model.set_live(bucket, read)
@@ -72,9 +81,14 @@ def reconcile(model: ChannelModel, bucket: int, *, respects_lock: bool) -> Actio
 
 
 def _read(model: ChannelModel, bucket: int) -> Generator[None, None, WholeRead]:
-    """Read the whole bucket in two pages, newest first; later writes to a page already read are missed."""
     read = model.begin_whole_read()
     yield
+    yield from _read_pages(model, bucket, read)
+    return read
+
+
+def _read_pages(model: ChannelModel, bucket: int, read: WholeRead) -> Action:
+    """Read the whole bucket in two pages, newest first; later writes to a page already read are missed."""
     first, last = bucket_ids(bucket)
     middle = first_id_at(model.now_us // 1_000 - PAGE_MS)
     if not first <= middle < last:
@@ -82,7 +96,6 @@ def _read(model: ChannelModel, bucket: int) -> Generator[None, None, WholeRead]:
     for low, high in ((middle + 1, last), (first, middle)):
         read.add(rows_of(one for one in model.living(bucket) if low <= one <= high))
         yield
-    return read
 
 
 def purge(
@@ -192,8 +205,11 @@ def load(
         model.clear(bucket, skew_us)
     write.is_done = True
     yield
-    if reconciles and model.renew(job):
-        read = yield from _read(model, bucket)
-        model.set_live(bucket, read)
+    if reconciles:
+        read = model.begin_whole_read()
         yield
+        if model.renew(job):
+            yield from _read_pages(model, bucket, read)
+            model.set_live(bucket, read)
+            yield
     model.release(job)

@@ -38,6 +38,7 @@ class Rules:
     clears_before: bool = True
     clears_after: bool = True
     rechecks_lateness: bool = True
+    checks_lock: bool = True
 
 
 @dataclass(eq=False)

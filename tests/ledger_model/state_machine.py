@@ -138,25 +138,25 @@ class Interleavings(RuleBasedStateMachine):
         action = actions.load(self.model, write, ids, bucket, skew, reconciles=bool(len(ages) % 2))
         self._begin(action, write, is_killable=True)
 
-    @rule(bucket=st.sampled_from(BUCKETS), respects_lock=st.booleans(), steps=st.integers(1, 9))
-    def start_reconciliation(self, bucket: int, respects_lock: bool, steps: int) -> None:
-        action = actions.reconcile(self.model, bucket, respects_lock=respects_lock)
+    @rule(bucket=st.sampled_from(BUCKETS), renews=st.booleans(), steps=st.integers(1, 9))
+    def start_reconciliation(self, bucket: int, renews: bool, steps: int) -> None:
+        action = actions.reconcile(self.model, bucket, renews=renews)
         self._advance(self._begin(action, Write(), is_killable=True), steps)
 
     @rule(
         age=AGES,
         skew=SKEWS,
         order=st.lists(st.tuples(st.booleans(), SHORT_ADVANCES), min_size=12, max_size=12),
-        respects_lock=st.booleans(),
+        renews=st.booleans(),
     )
     def interleave_reconciliation_with_post(
-        self, age: int, skew: int, order: list[tuple[bool, int]], respects_lock: bool
+        self, age: int, skew: int, order: list[tuple[bool, int]], renews: bool
     ) -> None:
         """Interleave the two statement by statement in any order, since their overlap decides."""
         message_id = first_id_at(self.model.wall_ms(skew) - age * 1_000)
         write = Write()
         post = self._begin(actions.post(self.model, write, message_id, skew), write, is_killable=True)
-        reconciliation = actions.reconcile(self.model, bucket_of(message_id), respects_lock=respects_lock)
+        reconciliation = actions.reconcile(self.model, bucket_of(message_id), renews=renews)
         reconciler = self._begin(reconciliation, Write(), is_killable=True)
         for is_post, pass_us in order:
             self._advance(post if is_post else reconciler, 1)
@@ -172,7 +172,7 @@ class Interleavings(RuleBasedStateMachine):
         post = self._begin(actions.post(self.model, write, message_id, skew), write, is_killable=True)
         self._advance(post, after)
         self.model.now_us += pass_us
-        reconciler = actions.reconcile(self.model, bucket_of(message_id), respects_lock=False)
+        reconciler = actions.reconcile(self.model, bucket_of(message_id), renews=False)
         self._advance(self._begin(reconciler, Write(), is_killable=True), 9)
         self._advance(post, 9)
 

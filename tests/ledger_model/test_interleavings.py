@@ -17,7 +17,7 @@ from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.domain.whole_reads import WholeRead
 from tests.examples import IS_THOROUGH
 from tests.ledger_model.model import Rules
-from tests.ledger_model.state_machine import Interleavings
+from tests.ledger_model.state_machine import MINUTE, Interleavings
 
 STATEMENTS = 60
 EXAMPLES = 400 if IS_THOROUGH else 100
@@ -36,6 +36,28 @@ def test_what_the_reader_skips_never_hides_a_live_message() -> None:
     assert Machine.seen["statements"] > 20 * EXAMPLES
     for state in ("known to be empty", "sealed with bounds", "open with lower bound", "live messages"):
         assert Machine.seen[state] > EXAMPLES / 2, state
+
+
+def pause_import_while_a_job_without_lock_counts(rules: Rules) -> None:
+    """Let an import pause before it writes, for longer than its lease, while another job counts the bucket."""
+
+    class Machine(Interleavings):
+        in_force = rules
+
+    machine = Machine()
+    machine.advance_clock(60 * MINUTE)
+    machine.start_import(bucket=0, ages={3, 4}, skew=0)
+    machine.continue_action(which=0, steps=3, pass_us=1)
+    machine.advance_clock(31 * MINUTE)
+    machine.start_reconciliation(bucket=0, renews=False, steps=99)
+    machine.finish_action(which=0)
+
+
+@pytest.mark.unit
+def test_a_job_without_lock_does_not_hide_what_a_paused_import_writes() -> None:
+    pause_import_while_a_job_without_lock_counts(Rules())
+    with pytest.raises(AssertionError, match="would be skipped"):
+        pause_import_while_a_job_without_lock_counts(replace(Rules(), checks_lock=False))
 
 
 def as_if_sealed(read: WholeRead, bucket: int) -> Live:

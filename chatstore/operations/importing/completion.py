@@ -23,16 +23,15 @@ BUCKETS_PER_BATCH = 256
 def refresh_buckets(
     keys: Sequence[BucketKey], *, job: str, check: Callable[[], None], window: int = CONCURRENT_WHOLE_READS
 ) -> None:
-    """Refresh buckets of channels that `job` has locked; `check` raises if the lock was lost.
+    """Refresh buckets of channels that `job` has locked; `check` renews the lock, and raises if it was lost.
 
     Like `refresh_bucket`: each `live` is derived from one quorum read of the whole bucket.
     window: number of concurrent reads. Raises `WriteRefused` if a clock is off.
     """
     for start in range(0, len(keys), BUCKETS_PER_BATCH):
-        check()
         some = keys[start : start + BUCKETS_PER_BATCH]
         try:
-            _refresh_batch(some, window)
+            _refresh_batch(some, window, check)
         except (StoreUnavailable, TooManyTombstones):
             # Bucket by bucket and page by page: slower, but bearable for a busy server or a bucket full of tombstones.
             for channel_id, bucket in some:
@@ -40,8 +39,9 @@ def refresh_buckets(
                 refresh_bucket(channel_id, bucket, job=job)
 
 
-def _refresh_batch(keys: Sequence[BucketKey], window: int) -> None:
+def _refresh_batch(keys: Sequence[BucketKey], window: int, check: Callable[[], None]) -> None:
     began_us = stamp_now_us()
+    check()
     lives: dict[BucketKey, Live] = {}
     counts: dict[BucketKey, int] = {}
     for key, (lowest, highest, rows, authored) in read_bounds_in(keys, window=window).items():

@@ -1,8 +1,9 @@
 """Ledger refresh: count the live rows of a bucket and store the result in the bucket ledger.
 
-Only the job that has locked the channel may write the result, or two jobs could overwrite each other.
-One quorum read of the whole bucket decides. A message that is posted late in the meantime clears the
-ledger row, and its clear wins.
+Only the job that has locked the channel may write the result, or two jobs could overwrite each other. It checks its
+lock after it has taken the timestamp of its read: its result is then older than any clear by a job that locks the
+channel later, even if it is suspended before it writes. One quorum read of the whole bucket decides. A message that
+is posted late in the meantime clears the ledger row, and its clear wins.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def note_whole_read(channel_id: int, bucket: int, read: WholeRead) -> Live:
 def note_whole_reads(reads: Mapping[BucketKey, WholeRead], *, began_us: int) -> None:
     """Write the results of whole-bucket reads to the ledger. The caller's job has locked the channels.
 
-    began_us: Postgres's clock (µs) before the first of the reads.
+    began_us: Postgres's clock (µs) before the first of the reads. The job still had the locks after that.
     """
     bounds = {(channel_id, bucket): read.live(bucket) for (channel_id, bucket), read in reads.items()}
     loads.set_live_in(bounds, read_began_us=began_us)
@@ -52,10 +53,10 @@ def refresh_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> L
 
     Raises `WriteRefused` unless the channel is locked (by `job`, if given), or if a clock is off.
     """
+    read = WholeRead(stamp_now_us())
     owner = lock_owner(channel_id)
     if owner is None or job not in (None, owner):
         raise WriteRefused(f"channel {channel_id} is not locked by the job that is refreshing its ledger")
-    read = WholeRead(stamp_now_us())
     for rows in messages.read_ids(channel_id, bucket):
         read.add(rows)
     live = note_whole_read(channel_id, bucket, read)

@@ -72,6 +72,9 @@ def finish_steps(
     if left and left[0].state == StepState.DELETED:
         own = {step: {"failed_ids": pack_ids(verified[step].remaining)} for step in left}
         left = move_steps(left, StepState.VERIFIED, each=own)
+    elif left:
+        # Nothing has shown since the reads began that these steps are still this worker's.
+        left = move_steps(left, StepState(left[0].state))
     if left:
         _close_steps({step: verified[step] for step in left})
     if left and left[0].state == StepState.VERIFIED:

@@ -7,7 +7,9 @@ from chatstore.domain.errors import WriteRefused
 from chatstore.domain.live import EMPTY, UNKNOWN, Live
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at
-from chatstore.operations.coordination.channel_lock import lock_channel
+from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
+from chatstore.operations.coordination.clock import stamp_now_us
+from chatstore.operations.ledger import refresh
 from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.store import figures, ledger
 from chatstore.store.reading.reader import read_page
@@ -100,3 +102,22 @@ def test_a_job_cannot_reconcile_a_channel_it_has_not_locked() -> None:
     with pytest.raises(WriteRefused, match="is not locked"):
         refresh_bucket(channel_id, 300, job=JOB)
     assert ledger.read_live(channel_id, 300) == UNKNOWN
+
+
+def test_a_job_that_lost_its_lock_before_its_read_began_records_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel_id = fresh_id()
+    assert lock_channel(channel_id, job=JOB, lease_seconds=60)
+    ids = spread_ids(20, newest_ms=now_ms() - 100 * DAY_MS)
+    bucket = bucket_of(ids[0])
+    write_messages(channel_id, ids)
+    ledger.clear_live(channel_id, bucket)
+
+    def outlive_lease() -> int:
+        release_channel(channel_id, job=JOB)
+        assert lock_channel(channel_id, job="import:1")
+        return stamp_now_us()
+
+    monkeypatch.setattr(refresh, "stamp_now_us", outlive_lease)
+    with pytest.raises(WriteRefused, match="not locked"):
+        refresh_bucket(channel_id, bucket, job=JOB)
+    assert ledger.read_live(channel_id, bucket) == UNKNOWN

@@ -4,16 +4,19 @@ import time
 import uuid
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
+from chatstore.domain.live import UNKNOWN
 from chatstore.domain.messages import Message
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel, lock_owner, release_channel
 from chatstore.operations.coordination.timestamps import issue_stamp
-from chatstore.store import messages
+from chatstore.store import ledger, messages
+from chatstore.store.loads import clear_live_at
 from chatstore.store.reading.reader import read_page
 from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.domain.states import PurgeState, StepState, UndoStepState
@@ -84,6 +87,24 @@ def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
     assert ids_of(channel, again.bucket) == [ids[4]]
     assert totals_of(purge).deleted == 20
     assert AuditEntry.objects.get(purge=purge, action="channel_purged").details["deleted"] == 20
+
+
+@pytest.mark.parametrize("state", TAKEOVER_STATES)
+def test_a_worker_that_resumes_late_records_no_count(mona: User, channel: Channel, state: StepState) -> None:
+    ids = old_ids(20)
+    write(channel, ids)
+    purge = confirm(mona, preview(mona, everything(channel)))
+    late = claim(purge)
+    take_to(late, state)
+    expire_lease(purge)
+    assert run_purge(purge.id).state == PurgeState.DONE
+    # As an import that has locked the channel since, and has more to write.
+    bucket = bucket_of(ids[0])
+    stamp = issue_stamp(channel.id, bucket)
+    clear_live_at({(channel.id, bucket): stamp - settings.CLOCK_SKEW_SECONDS * 1_000_000})
+    with pytest.raises(StepLost):
+        finish_step(late, pace=Pace(1_000))
+    assert ledger.read_live(channel.id, bucket) == UNKNOWN
 
 
 def test_the_counting_worker_counts_what_it_saw_itself(mona: User, channel: Channel) -> None:
