@@ -1,8 +1,23 @@
-// Names the list of a page by the page's title. Unfold makes it a region that scrolls, beside that of its menu, and
-// SimpleBar, which reads this attribute when it starts, would give both the same name.
+// Names what Unfold and Django's admin leave without an accessible name.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
+  // Unfold makes the list of a page a region that scrolls, beside that of its menu, and SimpleBar, which reads this
+  // attribute when it starts, would give both the same name.
   const list = document.querySelector("#changelist [data-simplebar]");
   if (list) list.setAttribute("data-simplebar-aria-label", document.title.split("|")[0].trim());
+  // jQuery calls in order: Django's own call, which starts Select2, comes first.
+  window.django?.jQuery?.(nameChoices);
 });
+
+// Select2 names a field by what is chosen in it: while it is empty, by nothing.
+function nameChoices() {
+  for (const field of document.querySelectorAll("select.select2-hidden-accessible")) {
+    const [label] = field.labels;
+    const chosen = field.nextElementSibling?.querySelector(".select2-selection__rendered");
+    if (!label || !chosen) continue;
+    label.id ||= `label-${field.id}`;
+    chosen.setAttribute("aria-labelledby", label.id);
+    chosen.closest(".select2-selection").setAttribute("aria-labelledby", `${label.id} ${chosen.id}`);
+  }
+}
