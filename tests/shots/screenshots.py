@@ -158,12 +158,23 @@ def _admin_shots(scene: Scene, channel: int) -> Iterator[Shot]:
     yield Shot("admin-refused", "tess", "/admin/", status=403)
     yield Shot("admin-accounts", "ada", "/admin/auth/user/", whole=False)
     yield Shot("admin-account-new", "ada", "/admin/auth/user/add/")
+    yield Shot("admin-account", "ada", f"/admin/auth/user/{scene.protected_id}/change/")
+    yield Shot("admin-account-history", "ada", f"/admin/auth/user/{scene.protected_id}/history/")
+    yield Shot("admin-guilds", "ada", "/admin/chatstore/guild/", whole=False)
     yield Shot("admin-guild-new", "ada", "/admin/chatstore/guild/add/")
+    yield Shot("admin-guild", "ada", f"/admin/chatstore/guild/{scene.raided_guild}/change/")
     yield Shot("admin-channels", "ada", "/admin/chatstore/channel/", whole=False)
+    yield Shot("admin-channel-new", "ada", "/admin/chatstore/channel/add/")
     yield Shot("admin-channel", "ada", f"/admin/chatstore/channel/{channel}/change/")
     yield Shot("admin-users", "ada", "/admin/chatstore/chatuser/", whole=False)
+    yield Shot("admin-user", "ada", f"/admin/chatstore/chatuser/{scene.sample.victor}/change/")
+    yield Shot("admin-purges", "ada", "/admin/moderation/purge/", whole=False)
     yield Shot("admin-purge", "ada", f"/admin/moderation/purge/{scene.done.pk}/change/")
+    yield Shot("admin-raid-settings", "ada", "/admin/moderation/raidsettings/", whole=False)
+    yield Shot("admin-raid-settings-new", "ada", "/admin/moderation/raidsettings/add/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
+    open_first = click("#result_list tbody tr:first-child a")
+    yield Shot("admin-audit-entry", "ada", "/admin/moderation/auditentry/", act=open_first)
 
 
 def _identity_shots(scene: Scene) -> Iterator[Shot]:
