@@ -220,6 +220,27 @@ def test_people_of_the_same_name_differ_by_their_user_names(client: Client, held
     assert re.search(rf"<bdi>Mona[^<]*</bdi></a>\s*<bdi>{lena.get_username()}</bdi>", entry)
 
 
+def test_lines_of_people_of_the_same_name_have_their_user_names(client: Client, lena: User, mona: User) -> None:
+    name = f"Mona {secrets.token_hex(4)}"
+    other = make_user("other", group=None)
+    User.objects.filter(pk=lena.pk).update(first_name=name, last_name="")
+    for actor in (lena, mona, other):
+        record_action("hold_placed", actor=actor)
+
+    def is_user_name_shown(account: User) -> bool:
+        (line,) = page(client, f"person={account.username}").split('<span class="audit-who clip">')[1:]
+        return f"</a>\n    <bdi>{account.username}</bdi>" in line
+
+    assert not is_user_name_shown(lena)
+    # One has the name in two parts, the other in one; only one of them is on the page.
+    User.objects.filter(pk=mona.pk).update(first_name="Mona", last_name=name.removeprefix("Mona "))
+    assert is_user_name_shown(lena)
+    assert is_user_name_shown(mona)
+    assert not is_user_name_shown(other)
+    User.objects.filter(pk=mona.pk).update(first_name="", last_name="", username=name)
+    assert is_user_name_shown(lena)
+
+
 def test_older_entries_follow_by_key(client: Client, lena: User) -> None:
     # IDs of one millisecond are not in the order in which they were made.
     made = sorted(record_action("hold_placed", actor=lena).pk for _ in range(ENTRIES_PER_PAGE + 3))

@@ -21,7 +21,8 @@ from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.visibility import NO_GUILD, Actor, visible_purges
+from moderation.operations.access.staff_names import shared_names
+from moderation.operations.access.visibility import NO_GUILD, Actor, name_of, visible_purges
 from moderation.operations.lookup.purge_index import find_parts
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 
@@ -57,8 +58,8 @@ class AuditQuery:
 class ListedEntry:
     """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
 
-    purge: with its summary, if it has a page that the user may open; the rewrite of a bucket has none. Exports leave
-    it out.
+    purge: with its summary, if it has a page that the user may open; the rewrite of a bucket has none. shares_name:
+    another staff account has the display name of the actor. Exports leave both out.
     """
 
     entry: AuditEntry
@@ -67,6 +68,7 @@ class ListedEntry:
     chat_user: ChatUser | None
     purge: ListedPurge | None = None
     link: AuditLink | None = None
+    shares_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -
     rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
-    return AuditPage(_with_purges(user, _with_names(shown)), shown[-1].pk if len(found) > len(shown) else None)
+    listed = _with_shared_names(_with_purges(user, _with_names(shown)))
+    return AuditPage(listed, shown[-1].pk if len(found) > len(shown) else None)
 
 
 def export_entries(query: AuditQuery, *, chosen: dict[str, str], actor: User) -> Iterator[ListedEntry]:
@@ -209,6 +212,13 @@ def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry
     found = describe_purges(user, list(visible_purges(user).filter(pk__in=ids))) if ids else []
     purges = {one.purge.pk: one for one in found}
     return [replace(one, purge=purges.get(one.entry.purge_id or 0)) for one in listed]
+
+
+def _with_shared_names(listed: Sequence[ListedEntry]) -> list[ListedEntry]:
+    shared = shared_names(one.entry.actor for one in listed if one.entry.actor is not None)
+    return [
+        replace(one, shares_name=one.entry.actor is not None and name_of(one.entry.actor) in shared) for one in listed
+    ]
 
 
 def _by_id(rows: QuerySet[Any], ids: Sequence[int | None]) -> dict[int | None, Any]:
