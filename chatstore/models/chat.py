@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from django.db import models
+from django.db.models import Exists, F, OuterRef, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from chatstore.domain.members import MAX_ICON_CHARACTERS, MAX_ROLE_CHARACTERS, MemberRole, roles_from_json
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
@@ -69,10 +71,21 @@ class Channel(models.Model):
         return str(self) if self.guild is None else f"{self} ({self.guild})"
 
 
+def _shown_name(reference: type[F | OuterRef]) -> Coalesce:
+    """Return the name by which a chat user is shown, as SQL; an index begins with it."""
+    return Coalesce(NullIf(reference("display_name"), Value("")), reference("name"))
+
+
 class ChatUserQuerySet(NamedQuerySet["ChatUser"]):
     """Chat users, by name and display name."""
 
     NAMES: ClassVar[tuple[str, ...]] = ("name", "display_name")
+
+    def with_namesakes(self) -> Self:
+        """Add whether others are shown by the same name, and whether some of those have the same handle too."""
+        others = ChatUser.objects.alias(shown=_shown_name(F)).filter(shown=_shown_name(OuterRef))
+        others = others.exclude(pk=OuterRef("pk")).order_by()
+        return self.annotate(has_namesake=Exists(others), has_twin=Exists(others.filter(name=OuterRef("name"))))
 
 
 class ChatUser(models.Model):
@@ -83,15 +96,31 @@ class ChatUser(models.Model):
     display_name = models.CharField(max_length=100, blank=True)
     is_bot = models.BooleanField(default=False)
 
+    has_namesake = False
+    has_twin = False
+
     objects = ChatUserQuerySet.as_manager()
 
     class Meta:
         ordering = ("name", "id")
-        indexes = (name_index("chat_user_by_trigram", "name", "display_name"),)
+        indexes = (
+            name_index("chat_user_by_trigram", "name", "display_name"),
+            models.Index(_shown_name(F), "name", name="chat_user_by_shown_name"),
+        )
         verbose_name = "chat user"
 
     def __str__(self) -> str:
         return self.display_name or self.name
+
+    @property
+    def distinct_name(self) -> str:
+        """The name, if others have it with the handle, or with the ID: "Victor (@victor.deals)".
+
+        Query with `with_namesakes()`.
+        """
+        if self.has_twin:
+            return f"{self} ({self.pk})"
+        return f"{self} (@{self.name})" if self.has_namesake else str(self)
 
 
 class GuildMember(models.Model):

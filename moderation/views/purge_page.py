@@ -135,10 +135,10 @@ class PurgeFacts:
         return {channel_id: channel for channel_id in wanted if (channel := self._found[channel_id]) is not None}
 
     def find_users(self, user_ids: Iterable[int]) -> dict[int, ChatUser]:
-        """Return those of some chat users that are known; read once."""
+        """Return those of some chat users that are known, with their namesakes; read once."""
         wanted = list(user_ids)
         if new := set(wanted) - self._users.keys():
-            self._users |= dict.fromkeys(new) | ChatUser.objects.in_bulk(new)
+            self._users |= dict.fromkeys(new) | ChatUser.objects.with_namesakes().in_bulk(new)
         return {user_id: user for user_id in wanted if (user := self._users[user_id]) is not None}
 
     @cached_property
@@ -397,7 +397,7 @@ def _head_undo(name: str, part: dict[str, list[str]], find_users: FindUsers) -> 
         return pattern % {"name": name, "count": format_number(count)}
     if part["authors"]:
         ids = [int(author) for author in part["authors"]]
-        names = {author_id: str(author) for author_id, author in find_users(ids).items()}
+        names = {author_id: author.distinct_name for author_id, author in find_users(ids).items()}
         if len(ids) == 1:
             pattern = gettext("%(name)s restored %(author)s’s messages")
             return pattern % {"name": name, "author": name_authors(ids, names)}

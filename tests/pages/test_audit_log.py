@@ -170,6 +170,22 @@ def test_a_user_whom_the_title_of_a_purge_names_is_not_named_again(client: Clien
     assert f'href="/users/{author.pk}/"' not in shown
 
 
+def test_a_purge_and_an_entry_about_one_of_two_users_of_a_name_have_the_handle(client: Client, mona: User) -> None:
+    channel, name = make_channel(), f"Victor {secrets.token_hex(4)}"
+    author, _other = (
+        ChatUser.objects.create(pk=secrets.randbits(60), name=handle, display_name=name)
+        for handle in ("victor.deals", "victor")
+    )
+    write(channel, old_ids(3), author=author.pk)
+    purge = purge_now(mona, choose(channel.pk, author_ids=(author.pk,)))
+    shown = page(client, f"purge={purge.pk}")
+    assert f"messages by {name} (@victor.deals) in #" in shown
+    assert f'href="/users/{author.pk}/"' not in shown
+    assert f"messages by {name} (@victor.deals) in #" in client.get(f"/purges/{purge.pk}/").content.decode()
+    record_action("note_added", actor=mona, chat_user_id=author.pk)
+    assert f"<bdi>{name} (@victor.deals)</bdi>" in page(client, f"user={author.pk}&action=note_added")
+
+
 def test_resolutions_of_reports_and_states_are_in_words() -> None:
     assert facts_in_short({"resolution": "removed", "was": "done_with_failures"}) == [
         ("State before", "done, not all deleted"),

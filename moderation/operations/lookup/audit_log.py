@@ -188,7 +188,7 @@ def _first_id_at(time: dt.datetime) -> int:
 def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
     """Add names and links, with one statement for each kind."""
     channels = _by_id(Channel.objects.select_related("guild"), [entry.channel_id for entry in entries])
-    users = _by_id(ChatUser.objects.all(), [entry.chat_user_id for entry in entries])
+    users = _by_id(ChatUser.objects.with_namesakes(), [entry.chat_user_id for entry in entries])
     guilds = _by_id(Guild.objects.all(), [entry.guild_id for entry in entries])
     links: dict[int, AuditLink] = {}
     if with_links:

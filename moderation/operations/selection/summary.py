@@ -22,7 +22,10 @@ from moderation.presentation.wording import summarize_selection
 
 FindChannels = Callable[[Iterable[int]], Mapping[int, Channel]]
 FindUsers = Callable[[Iterable[int]], Mapping[int, ChatUser]]
-"""Functions that return those of some objects that are there, and that a viewer may see, by ID."""
+"""Functions that return those of some objects that are there, and that a viewer may see, by ID.
+
+Users with their namesakes.
+"""
 
 
 class Summarize(Protocol):
@@ -125,9 +128,9 @@ def _read_names(
     wanted = {s.guild_id for s in selections if s.guild_id is not None}
     shown = Guild.objects.all() if user is None else guilds_for(user, VIEW_CHANNELS)
     guilds = shown.in_bulk(wanted.union(*(s.within.guilds for s in selections if s.within is not None)))
-    find_users = find_users or ChatUser.objects.in_bulk
+    find_users = find_users or ChatUser.objects.with_namesakes().in_bulk
     authors = find_users({author for selection in selections for author in selection.named_authors})
-    names = {author_id: str(author) for author_id, author in authors.items()}
+    names = {author_id: author.distinct_name for author_id, author in authors.items()}
 
     def summarize(selection: Selection, count: int = 0) -> str:
         return summarize_selection(selection, scope=scope_of(selection, known, guilds), authors=names, count=count)

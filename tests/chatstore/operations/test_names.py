@@ -65,3 +65,24 @@ def test_special_characters_are_found_as_they_are(text: str) -> None:
         assert user in find_by_name(ChatUser.objects.filter(pk=user.pk), text, limit=10)
     finally:
         user.delete()
+
+
+def test_names_that_several_users_are_shown_by_are_told_apart(word: str) -> None:
+    first, name = fresh_id(), f"Victor {word}"
+    twin = ("twin", f"Twin {word}")
+    rows = [("victor", name), (name, ""), twin, twin, ("alone", f"Alone {word}")]
+    users = [ChatUser(id=first + n, name=handle, display_name=shown) for n, (handle, shown) in enumerate(rows)]
+    ChatUser.objects.bulk_create(users)
+    found: dict[int, ChatUser] = {}
+    wanted = [user.pk for user in users]
+    statements = explain(lambda: found.update(ChatUser.objects.with_namesakes().in_bulk(wanted)))
+    assert [found[pk].distinct_name for pk in wanted] == [
+        f"{name} (@victor)",
+        f"{name} (@{name})",
+        f"{twin[1]} ({first + 2})",
+        f"{twin[1]} ({first + 3})",
+        f"Alone {word}",
+    ]
+    assert rows_read(statements, ChatUser._meta.db_table) < OTHERS / 10
+    assert not any(statement.scanned for statement in statements)
+    ChatUser.objects.filter(id__in=wanted).delete()

@@ -103,6 +103,11 @@ def test_a_copied_link_points_to_the_message(browser_session: BrowserSession) ->
     assert page.evaluate("navigator.clipboard.readText()") == f"{browser_session.channel}{message_id}/"
 
 
+def _title(messages: str) -> re.Pattern[str]:
+    """Return the title of a purge; samples of other tests have a Victor, too."""
+    return re.compile(rf"{messages} by Victor( \(\d+\))? in #general")
+
+
 def test_purging_the_spam_of_an_author_leaves_the_channel_intact(browser_session: BrowserSession) -> None:
     page, sample = browser_session.page, browser_session.sample
     page.goto(f"{browser_session.channel}?at={sample.spam_began:%Y-%m-%d}")
@@ -117,7 +122,7 @@ def test_purging_the_spam_of_an_author_leaves_the_channel_intact(browser_session
 
     button = page.get_by_role("button", name=f"Delete {sample.spam} messages")
     expect(button).to_be_visible()
-    expect(page.locator("body")).to_contain_text("All messages by Victor in #general")
+    expect(page.locator("body")).to_contain_text(_title("All messages"))
     page.get_by_label("Reason").fill("Spam wave, reported by three members")
     button.click()
     expect(page.get_by_role("heading", name=f"Deleted {sample.spam} messages")).to_be_visible()
@@ -137,7 +142,7 @@ def test_purging_the_spam_of_an_author_leaves_the_channel_intact(browser_session
 def test_undoing_a_purge_restores_every_message_in_place(browser_session: BrowserSession) -> None:
     page, sample = browser_session.page, browser_session.sample
     page.goto(f"{browser_session.site.url}/purges/?state=done&by={browser_session.account[0]}")
-    page.get_by_role("link", name=f"{sample.spam} messages by Victor in #general").click()
+    page.get_by_role("link", name=_title(f"{sample.spam} messages")).click()
     page.get_by_role("link", name=f"Restore {sample.spam} messages").click()
     page.get_by_label("Reason").fill("It was a joke")
     page.get_by_role("button", name=f"Restore {sample.spam} messages").click()
