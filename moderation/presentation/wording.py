@@ -136,12 +136,13 @@ def _list_channels(names: Sequence[str]) -> str:
 
 
 def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
-    """Yield author, place and time, then the other conditions as one."""
+    """Yield conditions on authors as one, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
     who = [part for part in parts if isinstance(part, Author | FromBot | YoungAccount | FirstSeenWithin)]
     when = [part for part in parts if isinstance(part, Since | Before)]
     rest = [part for part in parts if part not in (*who, *when)]
-    yield from (_format(part, authors) for part in who)
+    if who:
+        yield join_list([_format(part, authors) for part in who])
     yield place
     yield from (_format(part, authors) for part in when)
     if rest:

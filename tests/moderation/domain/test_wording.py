@@ -78,6 +78,10 @@ LONG = "a" * 90
             "all messages by users first seen within 24 hours in #general posted within 10 minutes of joining",
         ),
         (
+            Selection(channel_ids=(1,), where=All((Author((7, 8)), YoungAccount(7), FromBot())), with_pinned=True),
+            "all messages by Victor or user 8, from accounts younger than 7 days, by bots in #general",
+        ),
+        (
             Selection(channel_ids=(1,), where=Not(FirstSeenWithin(1)), with_pinned=True),
             "all messages in #general not by users first seen within 1 hour",
         ),
