@@ -52,13 +52,18 @@ def describe_page(known: KnownChannel) -> str:
     if known.page_us is None:
         return _("The newest page was never measured.")
     costs = {
-        "tombstones": formats.format_count(known.page_tombstones, "tombstone"),
-        "time": formats.format_milliseconds(known.page_us / 1000),
+        "tombstones": _keep_together(formats.format_count(known.page_tombstones, "tombstone")),
+        "time": _keep_together(formats.format_milliseconds(known.page_us / 1000)),
     }
     if known.page_rows is None:
         return _("The newest page reads %(tombstones)s in %(time)s.") % costs
-    rows = formats.format_count(known.page_rows, "row")
+    rows = _keep_together(formats.format_count(known.page_rows, "row"))
     return _("The newest page reads %(rows)s and %(tombstones)s in %(time)s.") % {"rows": rows, **costs}
+
+
+def _keep_together(quantity: str) -> str:
+    """Return a number with its unit, between which no line breaks."""
+    return quantity.replace(" ", "\u00a0", 1)
 
 
 def _format_days(bucket: int) -> str:

@@ -86,10 +86,10 @@ def since_when(health: ChannelHealth, figure: Figure | str | None) -> SafeString
 
 @register.simple_tag
 def health_bars(strip: Strip, channel: Channel) -> SafeString:
-    """Render the strip's bars, each a link to its bucket."""
+    """Render the strip's bars, each a link to its bucket, and above them the outline of the bucket of the page."""
     base = url_of("channel_health", channel.pk)
     last = len(strip.bars) - 1
-    return fill_each(
+    bars = fill_each(
         '<a href="{}{}/" class="is-{}{}" tabindex="{}" aria-label="{}"{}><title>{}</title>'
         '<rect class="slot" x="{}" y="0" width="{}" height="{}"/>'
         '<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="1"/>{}'
@@ -105,6 +105,11 @@ def health_bars(strip: Strip, channel: Channel) -> SafeString:
             for number, bar in enumerate(strip.bars)
         ),
     )  # fmt: skip
+    outlines = fill_each(
+        '<rect class="outline" x="{}" y="0" width="{}" height="{}"/>',
+        ((bar.x, bar.slot, strip.bar_field) for bar in strip.bars if bar.here),
+    )
+    return fill("{}{}", bars, outlines)
 
 
 _CURRENT = mark_safe(' aria-current="true"')

@@ -69,6 +69,19 @@ def test_the_strip_has_a_labelled_link_for_each_bucket(otto: User, sign_in: Sign
     assert "too many tombstones, critical" in plain(html)
 
 
+def test_the_outline_of_the_page_s_bucket_covers_all_bars(otto: User, sign_in: SignIn) -> None:
+    channel, client = make_channel(), sign_in(otto)
+    for bucket in (400, 401, 402):
+        note(channel, bucket, live_rows=5)
+    html = read(client, channel, 401)
+    bars, above = html.split("data-strip>")[1].partition("</svg>")[0].rsplit("</a>", 1)
+    (x,) = re.findall(r'<rect class="outline" x="([^"]+)"', above)
+    (link,) = re.findall(r'<a href="[^"]*/401/".*?<rect class="slot" x="([^"]+)"', bars, re.DOTALL)
+    assert x == link
+    assert "outline" not in bars
+    assert "outline" not in read(client, channel).split("data-strip>")[1].partition("</svg>")[0]
+
+
 def test_an_unmeasured_bucket_shows_every_figure_as_unknown(otto: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
@@ -110,10 +123,10 @@ def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: Sign
     channel = make_channel()
     assert "Unknown. The newest page was never measured." in read(sign_in(otto), channel)
     note(channel, 300, newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=0)
-    sentence = "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
+    sentence = "Healthy. The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
     assert sentence in read(sign_in(otto), channel)
     note(channel, 300, newest_page_us=2_410, newest_page_tombstones=0)
-    assert "Healthy. The newest page reads 0 tombstones in 2.4 ms." in read(sign_in(otto), channel)
+    assert "Healthy. The newest page reads 0\u00a0tombstones in 2.4\u00a0ms." in read(sign_in(otto), channel)
 
 
 @pytest.mark.parametrize("severity", Severity)

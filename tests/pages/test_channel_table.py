@@ -134,7 +134,7 @@ def test_a_row_has_the_reason_of_its_state_and_the_age_of_each_figure(
 ) -> None:
     row = first_row(read(sign_in(otto), f"server={server.name}&sort=-bytes"))
     assert "healthy" in row
-    assert "The newest page reads 51 rows and 0 tombstones in 2.4 ms." in row
+    assert "The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms." in row
     assert server.name in row
     assert row.count("Measured ") == 3
     assert "3 of 7 buckets, read " in row

@@ -11,12 +11,12 @@ DAYS = formats.format_days(*bucket_days(350))
 def test_a_healthy_channel_is_described_by_the_cost_of_its_newest_page() -> None:
     known = KnownChannel(page_us=2_410, page_rows=51, page_tombstones=0)
     text = describe_state(ChannelState.HEALTHY, known)
-    assert text == "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
+    assert text == "Healthy. The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
 
 
 def test_a_page_without_a_number_of_rows_is_described_without_it() -> None:
     known = KnownChannel(page_us=812_000, page_tombstones=1)
-    assert describe_state(ChannelState.SLOW, known) == "Slow. The newest page reads 1 tombstone in 812 ms."
+    assert describe_state(ChannelState.SLOW, known) == "Slow. The newest page reads 1\u00a0tombstone in 812\u00a0ms."
 
 
 def test_a_channel_over_a_limit_names_the_bucket_before_the_page() -> None:
@@ -25,7 +25,7 @@ def test_a_channel_over_a_limit_names_the_bucket_before_the_page() -> None:
     )
     assert describe_state(ChannelState.TOMBSTONES, known) == (
         f"Too many tombstones. A full read of {DAYS} scans 61,204 tombstones. "
-        "The newest page reads 0 tombstones in 2.4 ms."
+        "The newest page reads 0\u00a0tombstones in 2.4\u00a0ms."
     )
     assert explain_state(ChannelState.HEAVY, known) == f"The partition of {DAYS} has 72.4 MB."
 
