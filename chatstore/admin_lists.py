@@ -31,14 +31,16 @@ ROWS_PER_PAGE = 50
 class KeysetPages:
     """The pages of a list as Unfold's template needs them. older: URL of the next page, or "".
 
-    estimate: number of all rows, from Postgres's statistics; None for a part of them.
+    count: number of all rows of a list of one page; None for more pages. estimate: number of all rows, from Postgres's
+    statistics; None for a part of them, and if they are counted.
     """
 
     template_name = "admin/keyset_pagination.html"
 
-    def __init__(self, *, older: str, is_first: bool, estimate: int | None) -> None:
+    def __init__(self, *, older: str, is_first: bool, count: int | None, estimate: int | None) -> None:
         self.older = older
         self.is_first = is_first
+        self.count = count
         self.estimate = estimate
 
 
@@ -65,10 +67,12 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = bool(found)
         is_more = len(found) > ROWS_PER_PAGE
+        is_first = BEFORE not in request.GET
         is_all = not (self.query or self.has_active_filters)
         self.paginator = KeysetPages(
             older=self.get_query_string({BEFORE: str(self.result_list[-1].pk)}) if is_more else "",
-            is_first=BEFORE not in request.GET,
+            is_first=is_first,
+            count=len(found) if is_first and not is_more else None,
             estimate=estimate_rows(self.model) if is_more and is_all else None,
         )
 

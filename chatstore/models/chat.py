@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Value
 from django.db.models.functions import Coalesce, NullIf
+from django.utils.translation import gettext_lazy as _
 
 from chatstore.domain.members import MAX_ICON_CHARACTERS, MAX_ROLE_CHARACTERS, MemberRole, roles_from_json
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
@@ -21,7 +22,7 @@ class Guild(models.Model):
 
     class Meta:
         ordering = ("name", "id")
-        verbose_name = "server"
+        verbose_name = _("server")
 
     def __str__(self) -> str:
         return self.name
@@ -46,7 +47,7 @@ class Channel(models.Model):
 
     id = models.BigIntegerField(primary_key=True)
     guild = models.ForeignKey(
-        Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels", verbose_name="server"
+        Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels", verbose_name=_("server")
     )
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
     name = models.CharField(max_length=LONGEST_NAME)
@@ -107,7 +108,7 @@ class ChatUser(models.Model):
             name_index("chat_user_by_trigram", "name", "display_name"),
             models.Index(_shown_name(F), "name", name="chat_user_by_shown_name"),
         )
-        verbose_name = "chat user"
+        verbose_name = _("chat user")
 
     def __str__(self) -> str:
         return self.display_name or self.name

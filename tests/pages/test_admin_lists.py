@@ -76,6 +76,17 @@ def test_a_page_does_not_claim_to_know_the_number_of_rows(
     assert not re.search(r"\d results?", page)
 
 
+def test_a_list_of_one_page_has_its_number_of_rows(ada: User, sign_in: SignIn, entries: list[AuditEntry]) -> None:
+    client, word = sign_in(ada), secrets.token_hex(6)
+    for number in range(2):
+        Channel.objects.create(id=fresh_id(), name=f"{word}-{number}")
+    assert re.search(r"<span>\s*2 rows\s*</span>", client.get(f"/admin/chatstore/channel/?q={word}").content.decode())
+    first = client.get(f"{AUDIT}?q={ada.username}").content.decode()
+    (before,) = re.findall(r"before=(\d+)", first)
+    last = client.get(f"{AUDIT}?q={ada.username}&before={before}").content.decode()
+    assert not [page for page in (first, last) if re.search(r"\d rows?\s*</span>", page)]
+
+
 def test_actions_have_labels(ada: User, sign_in: SignIn, entries: list[AuditEntry]) -> None:
     page = sign_in(ada).get(AUDIT).content.decode()
     assert "Hold placed" in page

@@ -1,14 +1,28 @@
-// Names what Unfold and Django's admin leave without an accessible name.
+// Corrects labels and names that Unfold and Django's admin write.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
-  // Unfold makes the list of a page a region that scrolls, beside that of its menu, and SimpleBar, which reads this
-  // attribute when it starts, would give both the same name.
-  const list = document.querySelector("#changelist [data-simplebar]");
-  if (list) list.setAttribute("data-simplebar-aria-label", document.title.split("|")[0].trim());
+  nameList();
+  labelCells();
   // jQuery calls in order: Django's own call, which starts Select2, comes first.
   window.django?.jQuery?.(nameChoices);
 });
+
+// Unfold makes the list of a page a region that scrolls, beside that of its menu, and SimpleBar, which reads this
+// attribute when it starts, would give both the same name.
+function nameList() {
+  const list = document.querySelector("#changelist [data-simplebar]");
+  if (list) list.setAttribute("data-simplebar-aria-label", document.title.split("|")[0].trim());
+}
+
+// On phones the cells of a list have labels, of which Unfold capitalizes each word.
+function labelCells() {
+  for (const cell of document.querySelectorAll("#result_list [data-label]")) {
+    const label = cell.dataset.label;
+    cell.dataset.label = label.charAt(0).toUpperCase() + label.slice(1);
+    cell.classList.remove("before:capitalize");
+  }
+}
 
 // Select2 names a field by what is chosen in it: while it is empty, by nothing.
 function nameChoices() {

@@ -87,3 +87,18 @@ def test_a_preview_over_two_channels(site: Site, width: int) -> None:
         buttons = table.get_by_role("button", name="Keep this channel")
         expect(buttons).to_have_count(2)
         expect_fits(page, *buttons.all(), table.get_by_text("1,200").first)
+
+
+def test_labels_of_the_admin_s_lists_are_in_sentence_case(site: Site) -> None:
+    name = f"harbour {secrets.token_hex(6)}"
+    with browse_as(create_account("ada"), site) as page:
+        in_thread(lambda: make_measured(name))
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/admin/chatstore/channel/?q={name.replace(' ', '+')}")
+        cells = page.locator("#result_list tbody [data-label]")
+        expect(cells.first).to_have_attribute("data-label", "Name")
+        labels = cells.evaluate_all(
+            "cells => cells.map(cell => [cell.dataset.label, getComputedStyle(cell, '::before').textTransform])"
+        )
+        assert ["Tombstones, worst bucket", "none"] in labels
+        assert {transform for _, transform in labels} == {"none"}
