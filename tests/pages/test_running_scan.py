@@ -21,6 +21,7 @@ from chatstore.operations.coordination.clock import postgres_now, postgres_now_u
 from chatstore.store import cassandra, figures, ledger
 from moderation.domain.filters import Author, Words
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.preview import bucket_reads
 from moderation.operations.preview.samples import NEWEST_MATCHES
@@ -81,6 +82,21 @@ def test_the_newest_matches_are_shown_newest_first(mona: User, channel: Channel,
     scan_purge(purge.pk, ends_turn=lambda: True)
     html = client.get(f"/purges/{purge.pk}/live/").content.decode()
     assert shown_ids(html) == [*new[2::-1], *old[::2][:-3:-1]]
+
+
+def test_what_was_not_scanned_yet_is_not_shown_as_kept(mona: User, channel: Channel, sign_in: SignIn) -> None:
+    write(channel, old_ids(5, buckets_ago=5))
+    write(channel, old_ids(5, buckets_ago=4))
+    count_messages(channel, 5, 4, number=5)
+    client, purge = sign_in(mona), begin_scan(mona, by_victor(channel))
+    (foot,) = client.get(f"/purges/{purge.pk}/live/").content.decode().split('class="strip-foot"')[1:]
+    text = text_of(foot)
+    assert "to delete no match so far" in text
+    assert "Period Messages To delete No match so far" in text
+    while purge.state == PurgeState.SCANNING:
+        scan_purge(purge.pk, ends_turn=lambda: True)
+        purge.refresh_from_db()
+    assert "to delete kept" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
 
 
 def test_a_scan_of_more_than_was_estimated_shows_no_total(mona: User, channel: Channel, sign_in: SignIn) -> None:
