@@ -27,3 +27,13 @@ def test_the_list_scrolls_to_the_open_report_but_the_page_does_not(site: Site) -
         above, below = page.evaluate(FROM_THE_EDGES)
         assert above >= FADE_PX
         assert below >= FADE_PX
+
+
+def test_the_way_back_comes_before_the_neighbours_on_a_phone(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        cases = in_thread(lambda: make_cases(3))
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/reports/{cases[1].pk}/")
+        links = [page.get_by_role("link", name=name) for name in ("All reports", "Previous", "Next")]
+        tops = [link.evaluate("link => link.getBoundingClientRect().top") for link in links]
+        assert tops[0] < tops[1] == tops[2]
