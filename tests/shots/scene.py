@@ -301,7 +301,7 @@ def _fail_some(purge: Purge) -> Purge:
         (
             steps[0],
             back,
-            "written again after each deletion; retry, and if it happens again, ask an operator",
+            "written again after each deletion; if a retry fails too, ask an operator",
         ),
         (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
     ):

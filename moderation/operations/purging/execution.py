@@ -36,7 +36,7 @@ from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import quarantined_writetimes
 
-_REWRITTEN = _("written again after each deletion; retry, and if it happens again, ask an operator")
+_REWRITTEN = _("written again after each deletion; if a retry fails too, ask an operator")
 """Error of messages that reappeared each time. Pages and `purge_show` have their number beside it."""
 
 ROWS_PER_CHECK = 1_000

@@ -34,4 +34,4 @@ def test_the_error_of_a_message_that_is_written_again_is_without_its_number(
     purge = run_to_end(purge)
     step = purge.steps.get()
     assert (purge.state, step.deleted, step.failed) == (PurgeState.DONE_WITH_FAILURES, 2, 1)
-    assert str(step.error) == "written again after each deletion; retry, and if it happens again, ask an operator"
+    assert str(step.error) == "written again after each deletion; if a retry fails too, ask an operator"
