@@ -150,6 +150,8 @@ def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
     worst = html[html.index('aria-labelledby="worst"') :]
     worst = worst[: worst.index("</section>")]
     assert re.findall(r"health/(\d+)/", worst) == ["301", "302", "300"]
+    # A range of days does not break at its dash.
+    assert f'<span class="nowrap">{format_date_range(*bucket_days(301))}</span>' in worst
 
 
 def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_history(
