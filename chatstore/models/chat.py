@@ -16,7 +16,7 @@ from chatstore.models.names import LONGEST_NAME, NamedQuerySet, name_index
 class Guild(models.Model):
     """A guild ("server"); direct messages have none. icon_url: https, or "" for none."""
 
-    id = models.BigIntegerField(primary_key=True)
+    id = models.BigIntegerField(_("ID"), primary_key=True)
     name = models.CharField(max_length=LONGEST_NAME)
     icon_url = models.CharField(max_length=MAX_ICON_CHARACTERS, blank=True, default="", db_default="")
 
@@ -45,7 +45,7 @@ class Channel(models.Model):
         FORUM = "forum", "forum"
         DIRECT = "direct", "direct message"
 
-    id = models.BigIntegerField(primary_key=True)
+    id = models.BigIntegerField(_("ID"), primary_key=True)
     guild = models.ForeignKey(
         Guild, null=True, blank=True, on_delete=models.PROTECT, related_name="channels", verbose_name=_("server")
     )
@@ -92,10 +92,10 @@ class ChatUserQuerySet(NamedQuerySet["ChatUser"]):
 class ChatUser(models.Model):
     """A user who writes messages; not a member of staff."""
 
-    id = models.BigIntegerField(primary_key=True)
+    id = models.BigIntegerField(_("ID"), primary_key=True)
     name = models.CharField(max_length=100)
     display_name = models.CharField(max_length=100, blank=True)
-    is_bot = models.BooleanField(default=False)
+    is_bot = models.BooleanField(_("bot"), default=False)
 
     has_namesake = False
     has_twin = False

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from chatstore.models.ids import NextId
 
@@ -22,7 +23,7 @@ class AuditEntry(models.Model):
     that woke up the worker; empty for commands and for what a worker found by itself.
     """
 
-    id = models.BigIntegerField(primary_key=True, db_default=NextId())
+    id = models.BigIntegerField(_("ID"), primary_key=True, db_default=NextId())
     at = models.DateTimeField(db_default=Now())
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False

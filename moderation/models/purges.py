@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.models.ids import NextId
@@ -61,7 +62,7 @@ class Purge(models.Model):
     left over its budget of tombstones.
     """
 
-    id = models.BigIntegerField(primary_key=True, db_default=NextId())
+    id = models.BigIntegerField(_("ID"), primary_key=True, db_default=NextId())
     is_rewrite = models.BooleanField(db_default=False, default=False)
     state = models.CharField(max_length=20, choices=PurgeState.choices(), default=PurgeState.DRAFT)
     selection = models.JSONField()
