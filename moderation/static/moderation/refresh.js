@@ -53,10 +53,8 @@ function merge(found) {
   const stays = (row) => ids.has(row.id) || isOffered(row);
   const nearest = (at) => rows.slice(at).find(stays) ?? rows.slice(0, at).findLast(stays);
   const wasAtEnd = isAtEnd();
-  const coveredTop = document.querySelector(".channel-top").getBoundingClientRect().bottom;
-  const seen = rows.findIndex((row) => row.getBoundingClientRect().bottom > Math.max(coveredTop, 0));
-  const anchor = nearest(Math.max(seen, 0))?.id;
-  const topBefore = anchor && document.getElementById(anchor).getBoundingClientRect().top;
+  const anchor = nearest(Math.max(rows.findIndex(isBelowHead), 0))?.id;
+  const topBefore = anchor && topOf(document.getElementById(anchor));
   const focused = rows.findIndex((row) => row.contains(document.activeElement));
   const focus = focused < 0 ? null : nearest(focused)?.id;
   const open = [...list.querySelectorAll('button[data-gaps][aria-expanded="true"]')].map((each) => each.dataset.gaps);
@@ -77,7 +75,7 @@ function merge(found) {
   const row = focus && document.getElementById(focus);
   if (row && !row.contains(document.activeElement)) row.querySelector("input, a").focus({ preventScroll: true });
   if (wasAtEnd) window.scrollTo(0, document.documentElement.scrollHeight);
-  else if (anchor) window.scrollBy(0, document.getElementById(anchor).getBoundingClientRect().top - topBefore);
+  else if (anchor) window.scrollBy(0, topOf(document.getElementById(anchor)) - topBefore);
   lastTop = window.scrollY;
   markBucketsInView();
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");

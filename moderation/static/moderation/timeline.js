@@ -45,41 +45,60 @@ window.addEventListener("scroll", () => {
   requestAnimationFrame(() => { waiting = false; followScroll(); });
 }, { passive: true });
 window.addEventListener("wheel", (event) => {
-  if (event.deltaY < 0) requestMore("older");
+  // At either end nothing scrolls any more.
+  if (event.deltaY) requestMore(event.deltaY < 0 ? "older" : "newer");
 }, { passive: true });
 
-document.addEventListener("htmx:responseError", () => {
-  for (const link of list.querySelectorAll("a[data-requested]")) delete link.dataset.requested;
-});
+for (const failed of ["htmx:responseError", "htmx:sendError"]) {
+  document.addEventListener(failed, () => {
+    for (const link of list.querySelectorAll("a[data-requested]")) delete link.dataset.requested;
+  });
+}
 
-// --- keeping the position when rows are inserted above ----------------------------
+// --- keeping the position when rows are loaded ------------------------------------
 
-let heightBefore = 0;
+let anchor = null;
+
+function topOf(element) {
+  return element.getBoundingClientRect().top;
+}
+
+// The head of the channel covers what is above.
+function topOfView() {
+  return Math.max(document.querySelector(".channel-top").getBoundingClientRect().bottom, 0);
+}
+
+function isBelowHead(row) {
+  return row.getBoundingClientRect().bottom > topOfView();
+}
 
 document.addEventListener("htmx:beforeSwap", (event) => {
-  const link = event.detail.requestConfig?.elt;
-  heightBefore = link?.dataset.more === "older" ? document.documentElement.scrollHeight : 0;
+  const direction = event.detail.requestConfig?.elt?.dataset.more;
+  const end = direction === "older" ? document.getElementById("end") : null;
+  const element = [...list.querySelectorAll(".msg")].find(isBelowHead) ?? end;
+  anchor = direction ? { direction, element, top: element && topOf(element) } : null;
 });
 
 document.addEventListener("htmx:afterSwap", () => {
   finishRows();
-  if (heightBefore) {
-    window.scrollBy(0, document.documentElement.scrollHeight - heightBefore);
-    lastTop = window.scrollY;
-    heightBefore = 0;
-  }
+  if (!anchor) return;
+  // Rows were inserted above, or the line of a purge's gaps has joined one below.
+  if (anchor.element) window.scrollBy(0, topOf(anchor.element) - anchor.top);
+  lastTop = window.scrollY;
+  // What arrived meanwhile is in neither response: the next poll reads the newest rows again.
+  if (anchor.direction === "newer" && !isInPast()) version = "";
+  anchor = null;
 });
 
 // The strip marks the 10-day periods in view.
 const bars = new Map([...document.querySelectorAll(".strip a[data-bucket]")].map((bar) => [bar.dataset.bucket, bar]));
 
 function markBucketsInView() {
-  const coveredTop = document.querySelector(".channel-top").getBoundingClientRect().bottom;
-  const seen = new Set();
+  const [top, seen] = [topOfView(), new Set()];
   for (const row of list.querySelectorAll(".msg")) {
     const box = row.getBoundingClientRect();
     if (box.top > window.innerHeight) break;
-    if (box.bottom > Math.max(coveredTop, 0)) seen.add(row.dataset.bucket);
+    if (box.bottom > top) seen.add(row.dataset.bucket);
   }
   if (!seen.size) return;
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
@@ -159,6 +178,10 @@ function isAtEnd() {
   return window.scrollY + window.innerHeight > document.documentElement.scrollHeight - END_PX;
 }
 
+function isInPast() {
+  return Boolean(list.querySelector('a[data-more="newer"]'));
+}
+
 function clearNew() {
   unseen = 0;
   newButton.hidden = true;
@@ -196,7 +219,7 @@ function isInHand() {
 async function fetchNew() {
   if (document.hidden) return;
   const rows = list.querySelectorAll(".msg");
-  const isPast = Boolean(list.querySelector('a[data-more="newer"]'));
+  const isPast = isInPast();
   if (rows.length >= MAX_ROWS && !isPast && isAtEnd() && !isInHand()) {
     window.location.assign(window.location.pathname);
     return;
@@ -206,6 +229,8 @@ async function fetchNew() {
   else if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
   const response = await request(`${list.dataset.new}?${query}`);
   if (!response.ok) throw new Error(response.status);
+  // Meanwhile the page has reached the newest rows: of those, the response has none.
+  if (isPast && !isInPast()) return;
   if (response.status !== 204) {
     version = response.headers.get("X-Timeline-Version") ?? "";
     noteRemovals(response.headers.get("X-Timeline-Removals"));
