@@ -401,7 +401,12 @@ function showImage(button) {
   image.alt = button.dataset.alt;
   image.className = "media";
   image.src = button.dataset.media;
+  const isFocused = document.activeElement === button;
   button.replaceWith(image);
+  // The keys go on from this message.
+  if (!isFocused) return;
+  image.tabIndex = -1;
+  image.focus({ preventScroll: true });
 }
 
 // --- keys ----------------------------------------------------------------------------------

@@ -1,0 +1,107 @@
+"""Images of messages: one is requested when its button is pressed, not before, and only from an allowed host."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
+from chatstore.models import Channel
+from chatstore.store import ledger
+from chatstore.store import messages as message_store
+from tests.moderation.channels import VICTOR, make_channel, recent_ids
+from tests.pages.serving import Site, browse_as, create_account, serve_only_pages
+
+pytestmark = pytest.mark.slow
+
+ALLOWED, OTHER = "cdn.example", "elsewhere.example"
+NAME = 'shore "at" <dawn>.png'
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def make_gallery() -> Channel:
+    """Post two images of a host that the settings allow, and one of another."""
+    channel, ids = make_channel(), recent_ids(3)
+    ledger.ensure_row(channel.pk, bucket_of(ids[0]))
+    for message_id, host in zip(ids, (ALLOWED, ALLOWED, OTHER), strict=True):
+        url = f"https://{host}/{message_id}.png"
+        image = {"filename": NAME, "size": 2048, "url": url, "width": 320, "height": 200}
+        message = Message(channel.pk, message_id, VICTOR, "look", attachments=(json.dumps(image),))
+        message_store.insert_messages([message], stamp_us=message_store.posted_stamp)
+    return channel
+
+
+@pytest.fixture(scope="module")
+def gallery(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve pages with an allowed host; the worker is the one of the other tests."""
+    with serve_only_pages(tmp_path_factory.mktemp("gallery"), MEDIA_HOSTS=ALLOWED) as pages:
+        yield pages
+
+
+@contextmanager
+def open_gallery(site: Site) -> Iterator[tuple[Page, list[Request]]]:
+    """Open the channel; return the page, and the list of requests for anything outside the site."""
+    channel, account = make_gallery(), create_account("mona")
+    with browse_as(account, site) as page:
+        outside: list[Request] = []
+        page.on("request", lambda request: None if request.url.startswith(site.url) else outside.append(request))
+        for host in (ALLOWED, OTHER):
+            page.route(f"https://{host}/**", lambda route: route.fulfill(body=PIXEL, content_type="image/png"))
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        yield page, outside
+
+
+def check_shown(page: Page, outside: list[Request]) -> None:
+    """Check that exactly the first image was loaded, with its name and its dimensions, and without a referrer."""
+    image = page.locator(".msg").first.locator("img.media")
+    expect(image).to_be_visible()
+    page.wait_for_function("() => document.querySelector('img.media').naturalWidth === 1")
+    expect(image).to_have_attribute("alt", NAME)
+    expect(image).to_have_attribute("width", "320")
+    expect(image).to_have_attribute("height", "200")
+    expect(page.locator("img.media")).to_have_count(1)
+    (request,) = outside
+    assert request.url.startswith(f"https://{ALLOWED}/")
+    assert "referer" not in request.headers
+    assert "cookie" not in request.all_headers()
+
+
+def test_an_image_is_requested_by_the_click_on_its_button(gallery: Site) -> None:
+    with open_gallery(gallery) as (page, outside):
+        buttons = page.get_by_role("button", name="Show image")
+        expect(buttons).to_have_count(2)
+        page.wait_for_load_state("networkidle")
+        assert outside == []
+        buttons.first.click()
+        check_shown(page, outside)
+        expect(buttons).to_have_count(1)
+        # A click on a row selects it, one on a button of it does not.
+        expect(page.locator(".select-input:checked")).to_have_count(0)
+
+
+def test_an_image_of_another_host_is_a_link(gallery: Site) -> None:
+    with open_gallery(gallery) as (page, outside):
+        row = page.locator(".msg").last
+        link = row.get_by_role("link", name=NAME)
+        expect(link).to_have_attribute("rel", "noreferrer noopener nofollow")
+        expect(row.get_by_role("button", name="Show image")).to_have_count(0)
+        expect(row).to_contain_text("320 × 200")
+        assert outside == []
+
+
+def test_an_image_is_shown_by_keys_and_the_focus_stays_at_its_message(gallery: Site) -> None:
+    with open_gallery(gallery) as (page, outside):
+        first, second = page.locator(".msg").nth(0), page.locator(".msg").nth(1)
+        first.get_by_role("button", name="Show image").focus()
+        page.keyboard.press("Enter")
+        check_shown(page, outside)
+        page.keyboard.press("j")
+        expect(second.locator(".select-input")).to_be_focused()
