@@ -402,11 +402,22 @@ function showImage(button) {
   image.className = "media";
   image.src = button.dataset.media;
   const isFocused = document.activeElement === button;
+  const wasAtEnd = isAtEnd();
   button.replaceWith(image);
   // The keys go on from this message.
-  if (!isFocused) return;
-  image.tabIndex = -1;
-  image.focus({ preventScroll: true });
+  if (isFocused) {
+    image.tabIndex = -1;
+    image.focus({ preventScroll: true });
+  }
+  if (wasAtEnd) keepEnd(image);
+}
+
+// The image is seen, and what arrives is followed. Without dimensions it grows when it is loaded.
+function keepEnd(image) {
+  const toEnd = () => window.scrollTo(0, document.documentElement.scrollHeight);
+  toEnd();
+  const top = window.scrollY;
+  image.addEventListener("load", () => { if (window.scrollY === top) toEnd(); }, { once: true });
 }
 
 // --- keys ----------------------------------------------------------------------------------

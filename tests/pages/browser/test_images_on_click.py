@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,18 +21,19 @@ pytestmark = pytest.mark.slow
 
 ALLOWED, OTHER = "cdn.example", "elsewhere.example"
 NAME = 'shore "at" <dawn>.png'
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+WIDTH, HEIGHT = 320, 200
+IMAGE = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"/>'
+LOADED = f"image => image.naturalWidth === {WIDTH}"
+IS_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
 
 
 def make_gallery() -> Channel:
-    """Post two images of a host that the settings allow, and one of another."""
+    """Post two images of a host that the settings allow, and one of another. The second has unknown dimensions."""
     channel, ids = make_channel(), recent_ids(3)
     ledger.ensure_row(channel.pk, bucket_of(ids[0]))
-    for message_id, host in zip(ids, (ALLOWED, ALLOWED, OTHER), strict=True):
-        url = f"https://{host}/{message_id}.png"
-        image = {"filename": NAME, "size": 2048, "url": url, "width": 320, "height": 200}
+    size = {"width": WIDTH, "height": HEIGHT}
+    for message_id, host, known in zip(ids, (ALLOWED, ALLOWED, OTHER), (size, {}, size), strict=True):
+        image = {"filename": NAME, "size": 2048, "url": f"https://{host}/{message_id}.png", **known}
         message = Message(channel.pk, message_id, VICTOR, "look", attachments=(json.dumps(image),))
         message_store.insert_messages([message], stamp_us=message_store.posted_stamp)
     return channel
@@ -54,7 +54,7 @@ def open_gallery(site: Site) -> Iterator[tuple[Page, list[Request]]]:
         outside: list[Request] = []
         page.on("request", lambda request: None if request.url.startswith(site.url) else outside.append(request))
         for host in (ALLOWED, OTHER):
-            page.route(f"https://{host}/**", lambda route: route.fulfill(body=PIXEL, content_type="image/png"))
+            page.route(f"https://{host}/**", lambda route: route.fulfill(body=IMAGE, content_type="image/svg+xml"))
         page.goto(f"{site.url}/channels/{channel.pk}/#end")
         yield page, outside
 
@@ -63,10 +63,10 @@ def check_shown(page: Page, outside: list[Request]) -> None:
     """Check that exactly the first image was loaded, with its name and its dimensions, and without a referrer."""
     image = page.locator(".msg").first.locator("img.media")
     expect(image).to_be_visible()
-    page.wait_for_function("() => document.querySelector('img.media').naturalWidth === 1")
+    page.wait_for_function(LOADED, arg=image.element_handle())
     expect(image).to_have_attribute("alt", NAME)
-    expect(image).to_have_attribute("width", "320")
-    expect(image).to_have_attribute("height", "200")
+    expect(image).to_have_attribute("width", str(WIDTH))
+    expect(image).to_have_attribute("height", str(HEIGHT))
     expect(page.locator("img.media")).to_have_count(1)
     (request,) = outside
     assert request.url.startswith(f"https://{ALLOWED}/")
@@ -105,3 +105,14 @@ def test_an_image_is_shown_by_keys_and_the_focus_stays_at_its_message(gallery: S
         check_shown(page, outside)
         page.keyboard.press("j")
         expect(second.locator(".select-input")).to_be_focused()
+
+
+def test_a_page_at_its_newest_message_stays_there_when_an_image_is_shown(gallery: Site) -> None:
+    with open_gallery(gallery) as (page, _outside):
+        page.set_viewport_size({"width": 1280, "height": 500})
+        for row in (page.locator(".msg").nth(1), page.locator(".msg").nth(0)):
+            page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+            # A click by the mouse might scroll to the button.
+            row.get_by_role("button", name="Show image").evaluate("button => button.click()")
+            page.wait_for_function(LOADED, arg=row.locator("img.media").element_handle())
+            page.wait_for_function(IS_AT_END)
