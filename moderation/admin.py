@@ -130,8 +130,8 @@ class AuditEntryAdmin(ReadOnly):
     list_filter = (ActionFilter,)
     list_select_related = ("actor",)
     search_fields = ("=id", "=channel_id", "=purge", "actor__username")
-    fields = ("at", "action_label", "actor", "purge", "channel_id", "details", "messages")
-    readonly_fields = ("action_label", "messages")
+    fields = ("at", "action_label", "actor", "purge_link", "place", "details", "messages")
+    readonly_fields = ("action_label", "purge_link", "place", "messages")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str

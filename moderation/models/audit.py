@@ -56,7 +56,7 @@ class AuditEntry(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.action} at {self.at:%Y-%m-%d %H:%M:%S}"
+        return f"{self.action.replace('_', ' ')} at {self.at:%Y-%m-%d %H:%M:%S}"
 
 
 class AuditLink(models.Model):

@@ -97,9 +97,15 @@ def test_an_entry_names_its_channel_with_the_server_or_the_server(ada: User, sig
     guild = Guild.objects.create(pk=fresh_id(), name="Harbour <b>")
     channel = Channel.objects.create(pk=fresh_id(), name="general", guild=guild)
     record_action("hold_placed", actor=ada, channel_id=channel.pk, guild_id=guild.pk)
+    entry = AuditEntry.objects.get(channel_id=channel.pk)
     record_action("guild_added", actor=ada, guild_id=guild.pk)
-    page = sign_in(ada).get(f"{AUDIT}?q={ada.username}").content.decode()
-    assert f'href="/channels/{channel.pk}/" class="text-primary-600">general (Harbour &lt;b&gt;)</a>' in page
+    client = sign_in(ada)
+    one, page = (
+        client.get(path).content.decode() for path in (f"{AUDIT}{entry.pk}/change/", f"{AUDIT}?q={ada.username}")
+    )
+    for shown in (one, page):
+        assert f'href="/channels/{channel.pk}/" class="text-primary-600">general (Harbour &lt;b&gt;)</a>' in shown
+    assert "hold placed at" in one
     assert f'href="/audit/?server={guild.pk}" class="text-primary-600">Harbour &lt;b&gt;</a>' in page
 
 
