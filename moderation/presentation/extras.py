@@ -15,6 +15,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import make_inert
+from chatstore.domain.discord_shapes import WHITE
 from chatstore.domain.snowflakes import MAX_ID
 from moderation.presentation import formats
 
@@ -51,7 +52,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """A card below a message; any part may be "". fields: names and values. image_url: "" unless http(s)."""
+    """A card below a message; any part may be "". fields: names and values. color: "#1ac2b5". URLs are http(s)."""
 
     author: str
     title: str
@@ -60,6 +61,8 @@ class Embed:
     fields: Sequence[tuple[str, str]] = ()
     footer: str = ""
     image_url: str = ""
+    author_url: str = ""
+    color: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -102,10 +105,19 @@ def read_embeds(kept: Iterable[str]) -> list[Embed]:
             fields=[field for field in named if any(field)],
             footer=_text(_object(value, "footer"), "text"),
             image_url=_url(_object(value, "image"), "url") or _url(_object(value, "thumbnail"), "url"),
+            author_url=_url(_object(value, "author"), "url"),
+            color=_color(value),
         )
         if not embed.is_empty:
             embeds.append(embed)
     return embeds
+
+
+def _color(value: Mapping[str, Any]) -> str:
+    """Return "" for none, and for black, by which Discord stores none."""
+    number = value.get("color")
+    is_color = isinstance(number, int) and not isinstance(number, bool) and 0 < number <= WHITE
+    return f"#{number:06x}" if is_color else ""
 
 
 def read_stickers(kept: Iterable[str]) -> list[str]:

@@ -21,6 +21,9 @@ _FILE_ICON = SafeString(
     '<path d="M11.5 2.5v4h4"/></svg>'
 )
 
+_EDGE = '<svg class="embed-edge" aria-hidden="true"><rect width="100%" height="100%" fill="{}"/></svg>\n'
+"""The edge in the embed's color: the Content-Security-Policy forbids styles in elements."""
+
 
 def draw_extras(
     attachments: Sequence[Attachment],
@@ -78,8 +81,11 @@ def _draw_loader(url: str, name: str, dimensions: tuple[int, int] | None) -> Saf
 def _draw_embed(embed: Embed, names: Names) -> SafeString:
     title = show_hidden(embed.title or embed.url)
     return fill(
-        '<div class="embed">\n{}{}{}{}{}{}</div>\n',
-        fill('<bdi class="quiet small">{}</bdi>\n', show_hidden(embed.author)) if embed.author else "",
+        '<div class="embed">\n{}{}{}{}{}{}{}</div>\n',
+        fill(_EDGE, embed.color) if embed.color else "",
+        fill('<bdi class="quiet small">{}</bdi>\n', draw_link(embed.author_url, show_hidden(embed.author)))
+        if embed.author
+        else "",
         fill("<bdi><b>{}</b></bdi>\n", draw_link(embed.url, title)) if title else "",
         draw_text(embed.text, names) if embed.text else "",
         _draw_fields(embed.fields, names) if embed.fields else "",
