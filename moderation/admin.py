@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.formats import number_format
@@ -22,7 +22,9 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
-from moderation.models import AuditEntry, Purge, RaidSettings
+from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL, DISCARDED_LABEL, STATE_LABELS
+from moderation.domain.states import PurgeState
+from moderation.models import AuditEntry, Purge, PurgeApproval, RaidSettings
 from moderation.operations.access.admin_changes import record_admin_change
 from moderation.presentation.audit import AUDIT_ACTIONS, label_of
 
@@ -82,16 +84,32 @@ def _search(rows: QuerySet[Any], text: str, *, ids: Sequence[str], staff: str) -
 class PurgeAdmin(ReadOnly):
     """Purges, newest first."""
 
-    list_display = ("id", "state", "moderator", "messages", "created_at", "finished_at")
+    list_display = ("id", "state_label", "moderator", "messages", "created_at", "finished_at")
     list_filter = ("state",)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username")
     # The page of a purge shows the rest in words.
     fields = (
-        *("page", "state", "moderator", "reason", "created_at", "confirmed_at", "started_at", "finished_at"),
+        *("page", "state_label", "moderator", "reason", "created_at", "confirmed_at", "started_at", "finished_at"),
         *("scanned_messages", "messages", "held_messages", "wait_reason", "wait_until", "error", "selection"),
     )
-    readonly_fields = ("page", "scanned_messages", "messages", "held_messages")
+    readonly_fields = ("page", "state_label", "scanned_messages", "messages", "held_messages")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Purge]:
+        """Return the purges with what their state alone does not say."""
+        purges: QuerySet[Purge] = super().get_queryset(request)
+        discards = AuditEntry.objects.filter(purge=OuterRef("pk"), action="preview_discarded")
+        requests = PurgeApproval.objects.open().filter(purge=OuterRef("pk"))
+        return purges.annotate(is_discarded=Exists(discards), awaits_approval=Exists(requests))
+
+    @admin.display(description=gettext_lazy("State"), ordering="state")
+    def state_label(self, purge: Purge) -> str:
+        """Return the label of the state, as on other pages."""
+        if purge.state == PurgeState.EXPIRED and getattr(purge, "is_discarded", False):
+            return str(DISCARDED_LABEL)
+        if purge.state == PurgeState.READY and getattr(purge, "awaits_approval", False):
+            return str(AWAITING_APPROVAL_LABEL)
+        return str(STATE_LABELS[purge.state])
 
     @admin.display(description=gettext_lazy("Purge"))
     def page(self, purge: Purge) -> str:
@@ -140,11 +158,13 @@ class AuditEntryAdmin(ReadOnly):
         return _search(queryset, search_term, ids=("pk", "channel_id", "purge"), staff="actor"), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
-        """Return the entries with the names of their channels and guilds."""
+        """Return the entries with the names of their channels and guilds, and whether their purge is a rewrite."""
         entries: QuerySet[AuditEntry] = super().get_queryset(request)
         channels = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
         guilds = Guild.objects.filter(pk=OuterRef("guild_id")).values("name")[:1]
-        return entries.annotate(channel_name=Subquery(channels), guild_name=Subquery(guilds))
+        return entries.annotate(
+            channel_name=Subquery(channels), guild_name=Subquery(guilds), is_of_rewrite=F("purge__is_rewrite")
+        )
 
     @admin.display(description=gettext_lazy("Action"), ordering="action")
     def action_label(self, entry: AuditEntry) -> str:
@@ -153,9 +173,11 @@ class AuditEntryAdmin(ReadOnly):
 
     @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
     def purge_link(self, entry: AuditEntry) -> str | None:
-        """Link to the page of the purge."""
+        """Link to the page of the purge; the rewrite of a bucket has none."""
         if entry.purge_id is None:
             return None
+        if getattr(entry, "is_of_rewrite", False):
+            return _("Rewrite of a bucket")
         label = _("Purge %(id)s") % {"id": entry.purge_id}
         return format_html(_LINK, reverse("purge", args=[entry.purge_id]), label)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Self
 
 from django.db import models
@@ -72,6 +73,9 @@ class Channel(models.Model):
         return str(self) if self.guild is None else f"{self} ({self.guild})"
 
 
+_LOOKS_DISTINCT = re.compile(r"\(@|\(…?\d+\)$")
+
+
 def _shown_name(reference: type[F | OuterRef]) -> Coalesce:
     """Return the name by which a chat user is shown, as SQL; an index begins with it."""
     return Coalesce(NullIf(reference("display_name"), Value("")), reference("name"))
@@ -115,13 +119,14 @@ class ChatUser(models.Model):
 
     @property
     def distinct_name(self) -> str:
-        """The name, if others have it with the handle, or with the ID: "Victor (@victor.deals)".
+        """The name, if others have it with the handle, or with the end of the ID: "Victor (@victor.deals)".
 
-        Query with `with_namesakes()`.
+        So is a name that pretends to have one, or that has spaces which no page shows. Query with `with_namesakes()`.
         """
         if self.has_twin:
-            return f"{self} ({self.pk})"
-        return f"{self} (@{self.name})" if self.has_namesake else str(self)
+            return f"{self} (…{self.pk % 10_000:04})"
+        is_doubtful = self.has_namesake or _LOOKS_DISTINCT.search(str(self)) or str(self) != " ".join(str(self).split())
+        return f"{self} (@{self.name})" if is_doubtful else str(self)
 
 
 class GuildMember(models.Model):

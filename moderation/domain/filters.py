@@ -308,11 +308,15 @@ def authors_of(where: Filter) -> frozenset[int] | None:
             return None
 
 
+MAX_NAMED_AUTHORS = 3
+"""With more authors in a condition, a summary gives their number."""
+
+
 def named_authors(where: Filter) -> frozenset[int]:
-    """Return every author id in a filter, for looking up their names."""
+    """Return the ids of the authors that a summary names, for looking up their names."""
     match where:
         case Author(ids):
-            return frozenset(ids)
+            return frozenset(ids) if len(ids) <= MAX_NAMED_AUTHORS else frozenset()
         case Not(part):
             return named_authors(part)
         case All(parts) | AnyOf(parts):

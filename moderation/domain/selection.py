@@ -120,7 +120,7 @@ class Selection:
 
     @property
     def named_authors(self) -> frozenset[int]:
-        """Every author id in the selection, for looking up their names."""
+        """The ids of the authors that a summary of the selection names."""
         return frozenset() if self.where is None else named_authors(self.where)
 
     @property

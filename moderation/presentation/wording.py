@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, npgettext,
 
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.filters import (
+    MAX_NAMED_AUTHORS,
     All,
     AnyOf,
     AnyWord,
@@ -51,8 +52,8 @@ class Scope:
     within: Sequence[str] | None = None
 
 
-MAX_NAMED_CHANNELS = MAX_NAMED_AUTHORS = 3
-"""With more channels or authors, a summary gives their number."""
+MAX_NAMED_CHANNELS = 3
+"""With more channels, a summary gives their number."""
 
 MAX_QUOTED_CHARACTERS = 80
 """Of a text to compare messages with."""

@@ -17,7 +17,7 @@ from chatstore.store.ledger import CACHE_SECONDS
 from chatstore.store.loads import CONCURRENT_WHOLE_READS, note_live_rows_in, read_bounds_in, set_live_in
 
 BUCKETS_PER_BATCH = 256
-"""Buckets that are refreshed per batch; the lease is checked between batches."""
+"""Buckets that are refreshed per batch; the lease is checked for each."""
 
 
 def refresh_buckets(

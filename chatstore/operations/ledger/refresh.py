@@ -48,14 +48,13 @@ def note_whole_reads(reads: Mapping[BucketKey, WholeRead], *, began_us: int) -> 
     loads.set_live_in(bounds, read_began_us=began_us)
 
 
-def refresh_bucket(channel_id: int, bucket: int, *, job: str | None = None) -> Live:
+def refresh_bucket(channel_id: int, bucket: int, *, job: str) -> Live:
     """Read a whole bucket, write its live range to the ledger and record its number of messages.
 
-    Raises `WriteRefused` unless the channel is locked (by `job`, if given), or if a clock is off.
+    Raises `WriteRefused` unless `job` has locked the channel, or if a clock is off.
     """
     read = WholeRead(stamp_now_us())
-    owner = lock_owner(channel_id)
-    if owner is None or job not in (None, owner):
+    if lock_owner(channel_id) != job:
         raise WriteRefused(f"channel {channel_id} is not locked by the job that is refreshing its ledger")
     for rows in messages.read_ids(channel_id, bucket):
         read.add(rows)

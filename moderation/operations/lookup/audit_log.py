@@ -85,7 +85,7 @@ def list_entries(user: Actor, query: AuditQuery, *, before: int | None = None) -
     rows = _rows_of(user, query)
     found = list((rows if before is None else rows.filter(pk__lt=before))[: ENTRIES_PER_PAGE + 1])
     shown = found[:ENTRIES_PER_PAGE]
-    listed = _with_shared_names(_with_purges(user, _with_names(shown)))
+    listed = _with_shared_names(user, _with_purges(user, _with_names(shown)))
     return AuditPage(listed, shown[-1].pk if len(found) > len(shown) else None)
 
 
@@ -125,21 +125,25 @@ def account_named(text: str) -> User | None:
 
 
 def account_names(user: Actor, right: str) -> list[str]:
-    """Return the first user names to choose from, of people whom a user knows by a right.
+    """Return the first user names to choose from, of people whom a user knows by a right."""
+    accounts = _known_accounts(user, right).order_by("username")
+    return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
 
-    These are all staff for a role in the whole installation, else those who have or had a role where the user has the
+
+def _known_accounts(user: Actor, right: str) -> QuerySet[User]:
+    """Return all staff for a role in the whole installation, else those who have or had a role where the user has the
     right: who else is staff is none of their business.
     """
-    accounts, scope = User.objects.order_by("username"), scope_for(user, right)
-    if not scope.every_guild:
-        accounts = accounts.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
-    return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
+    scope = scope_for(user, right)
+    if scope.every_guild:
+        return User.objects.all()
+    return User.objects.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
 
 
 def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
     before = rows
     while found := list(before[:ENTRIES_PER_READ]):
-        yield from _with_names(found, with_links=True)
+        yield from _with_names(found, with_links=True, with_namesakes=False)
         before = rows.filter(pk__lt=found[-1].pk)
 
 
@@ -185,10 +189,13 @@ def _first_id_at(time: dt.datetime) -> int:
     return encode_row_id(max(EPOCH_MS, unix_ms(time)), shard=0, sequence=0)
 
 
-def _with_names(entries: Sequence[AuditEntry], *, with_links: bool = False) -> list[ListedEntry]:
+def _with_names(
+    entries: Sequence[AuditEntry], *, with_links: bool = False, with_namesakes: bool = True
+) -> list[ListedEntry]:
     """Add names and links, with one statement for each kind."""
+    chat_users = ChatUser.objects.with_namesakes() if with_namesakes else ChatUser.objects.all()
     channels = _by_id(Channel.objects.select_related("guild"), [entry.channel_id for entry in entries])
-    users = _by_id(ChatUser.objects.with_namesakes(), [entry.chat_user_id for entry in entries])
+    users = _by_id(chat_users, [entry.chat_user_id for entry in entries])
     guilds = _by_id(Guild.objects.all(), [entry.guild_id for entry in entries])
     links: dict[int, AuditLink] = {}
     if with_links:
@@ -214,8 +221,9 @@ def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry
     return [replace(one, purge=purges.get(one.entry.purge_id or 0)) for one in listed]
 
 
-def _with_shared_names(listed: Sequence[ListedEntry]) -> list[ListedEntry]:
-    shared = shared_names(one.entry.actor for one in listed if one.entry.actor is not None)
+def _with_shared_names(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
+    actors = [one.entry.actor for one in listed if one.entry.actor is not None]
+    shared = shared_names(actors, among=_known_accounts(user, VIEW_AUDIT))
     return [
         replace(one, shares_name=one.entry.actor is not None and name_of(one.entry.actor) in shared) for one in listed
     ]

@@ -73,7 +73,7 @@ def finish_steps(
         own = {step: {"failed_ids": pack_ids(verified[step].remaining)} for step in left}
         left = move_steps(left, StepState.VERIFIED, each=own)
     elif left:
-        # Nothing has shown since the reads began that these steps are still this worker's.
+        # Check that this worker still owns the steps: no transition since the reads has.
         left = move_steps(left, StepState(left[0].state))
     if left:
         _close_steps({step: verified[step] for step in left})

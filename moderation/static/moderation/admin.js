@@ -24,7 +24,7 @@ function labelCells() {
   }
 }
 
-// Select2 names a field by what is chosen in it: while it is empty, by nothing.
+// Select2 names a field after its value, so an empty field has no name.
 function nameChoices() {
   for (const field of document.querySelectorAll("select.select2-hidden-accessible")) {
     const [label] = field.labels;

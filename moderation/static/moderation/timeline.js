@@ -45,13 +45,15 @@ window.addEventListener("scroll", () => {
   requestAnimationFrame(() => { waiting = false; followScroll(); });
 }, { passive: true });
 window.addEventListener("wheel", (event) => {
-  // At either end nothing scrolls any more.
-  if (event.deltaY) requestMore(event.deltaY < 0 ? "older" : "newer");
+  // At either end the page does not scroll, so no scroll event fires.
+  if (event.deltaY && event.target.closest("#main")) requestMore(event.deltaY < 0 ? "older" : "newer");
 }, { passive: true });
 
 for (const failed of ["htmx:responseError", "htmx:sendError"]) {
-  document.addEventListener(failed, () => {
-    for (const link of list.querySelectorAll("a[data-requested]")) delete link.dataset.requested;
+  document.addEventListener(failed, (event) => {
+    // Not at once: each step of the wheel would send another request.
+    const link = event.detail.elt;
+    if (link.dataset.more) setTimeout(() => { delete link.dataset.requested; }, RETRY_MS);
   });
 }
 
@@ -76,7 +78,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const direction = event.detail.requestConfig?.elt?.dataset.more;
   const end = direction === "older" ? document.getElementById("end") : null;
   const element = [...list.querySelectorAll(".msg")].find(isBelowHead) ?? end;
-  anchor = direction ? { direction, element, top: element && topOf(element) } : null;
+  anchor = direction ? { element, top: element && topOf(element) } : null;
 });
 
 document.addEventListener("htmx:afterSwap", () => {
@@ -85,8 +87,6 @@ document.addEventListener("htmx:afterSwap", () => {
   // Rows were inserted above, or the line of a purge's gaps has joined one below.
   if (anchor.element) window.scrollBy(0, topOf(anchor.element) - anchor.top);
   lastTop = window.scrollY;
-  // What arrived meanwhile is in neither response: the next poll reads the newest rows again.
-  if (anchor.direction === "newer" && !isInPast()) version = "";
   anchor = null;
 });
 
@@ -156,6 +156,7 @@ const MAX_ROWS = 1000; // then the page is opened again: a tab may be open for d
 const END_PX = 80;
 const newButton = document.getElementById("show-new");
 let version = "";
+let wasPast = false;
 let pollMs = POLL_MS;
 let unseen = 0;
 
@@ -224,6 +225,9 @@ async function fetchNew() {
     window.location.assign(window.location.pathname);
     return;
   }
+  // What arrived while the newest rows were loaded is in neither response: read it now.
+  if (wasPast && !isPast) version = "";
+  wasPast = isPast;
   const query = new URLSearchParams({ version });
   if (isPast) query.set("past", "1");
   else if (rows.length) query.set("newest", idOf(rows[rows.length - 1]));
@@ -404,7 +408,7 @@ function showImage(button) {
   const isFocused = document.activeElement === button;
   const wasAtEnd = isAtEnd();
   button.replaceWith(image);
-  // The keys go on from this message.
+  // Keep keyboard navigation at this message.
   if (isFocused) {
     image.tabIndex = -1;
     image.focus({ preventScroll: true });
@@ -412,12 +416,13 @@ function showImage(button) {
   if (wasAtEnd) keepEnd(image);
 }
 
-// The image is seen, and what arrives is followed. Without dimensions it grows when it is loaded.
+// Arrivals are followed as long as the image does not leave the view. Without dimensions it grows when it is loaded.
 function keepEnd(image) {
-  const toEnd = () => window.scrollTo(0, document.documentElement.scrollHeight);
+  const toEnd = () => window.scrollBy(0, Math.max(topOf(image) - topOfView(), 0));
   toEnd();
   const top = window.scrollY;
-  image.addEventListener("load", () => { if (window.scrollY === top) toEnd(); }, { once: true });
+  // By then, arrivals and other images may have moved the end; only the user moves up.
+  image.addEventListener("load", () => { if (window.scrollY >= top) toEnd(); }, { once: true });
 }
 
 // --- keys ----------------------------------------------------------------------------------

