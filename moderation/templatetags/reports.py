@@ -120,7 +120,7 @@ def _describe_open(listed: ListedCase) -> _Line:
 
 
 def _draw_repeated(this_week: int) -> SafeString:
-    text = _("%(count)s this week") % {"count": capped(this_week)}
+    text = _("author: %(count)s this week") % {"count": capped(this_week)}
     return fill('<b class="repeated" title="{}">{}</b>', repeat_label(this_week), text)
 
 

@@ -87,6 +87,7 @@ def _list_purges(user: Actor) -> dict[str, Any]:
     stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
     attention = [listed for listed in stopped if _may_continue(user, listed)]
     in_progress = [*running, *(listed for listed in stopped if listed not in attention)]
+    in_progress.sort(key=lambda listed: listed.purge.pk, reverse=True)
     awaiting = [listed.purge.pk for listed in in_progress if listed.state_label == AWAITING_APPROVAL_LABEL]
     requests = own_requests(user, awaiting) if awaiting else {}
     return {

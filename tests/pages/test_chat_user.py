@@ -139,7 +139,7 @@ def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_i
     assert "15 messages by <bdi>Zoë</bdi>" in html
     assert "10 messages by <bdi>Zoë</bdi>" in html
     assert f'href="/purges/{first.pk}/messages/?author={person.pk}"' in html
-    assert "Messages in purges</dt><dd>25<" in squeeze(html)
+    assert "Purges</dt><dd>2<" in squeeze(html)
 
 
 def test_a_purge_of_nothing_but_the_user_s_messages_names_their_number_once(mona: User, sign_in: SignIn) -> None:

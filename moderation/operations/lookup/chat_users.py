@@ -71,9 +71,9 @@ class Profile:
     first; more_channels: number of channels beyond those. searched_back_to: set if the deadline was reached before all
     activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
     where the viewer may look, without days before the account was created; None without any, and first_seen also if the
-    deadline was reached. matched: total number of the user's messages that confirmed purges included; purge_count:
-    number of these purges; purges: the last of them that the viewer may see. hidden_matched: those of `matched` that
-    other purges included, in channels of the viewer.
+    deadline was reached. purge_count: number of confirmed purges that included messages of the user; purges: the last
+    of them that the viewer may see. hidden_matched: number of the messages that other purges included, in channels of
+    the viewer.
     memberships: what is known of the user in the guilds that the viewer may see, the latest joined first. guilds: those
     of all channels of the viewer in which the user posted, also of those beyond `activity`.
     """
@@ -89,7 +89,6 @@ class Profile:
     searched_back_to: dt.date | None
     purges: Sequence[MatchedByPurge]
     purge_count: int
-    matched: int
     hidden_matched: int
     memberships: Sequence[GuildMember]
     guilds: Collection[Guild]
@@ -136,7 +135,6 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges) + len(hidden),
-        matched=sum(purges.values()) + sum(hidden.values()),
         hidden_matched=sum(hidden.values()),
         memberships=_memberships_of(user, user_id),
         guilds={channel.guild for channel in channels.values() if channel.guild is not None},
