@@ -69,17 +69,23 @@ def expire_lease(purge: Purge) -> None:
     Step.objects.filter(purge_id=purge.id, lease_until__isnull=False).update(lease_until="2020-01-01T00:00:00Z")
 
 
-@pytest.mark.parametrize("state", TAKEOVER_STATES)
-def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
-    mona: User, channel: Channel, state: StepState
-) -> None:
-    ids = old_ids(20)
+def outlive_lease(mona: User, channel: Channel, ids: list[int], state: StepState) -> tuple[Purge, Step]:
+    """Let a worker lose its step in a state to one that ends the purge; return the purge, and the step as it was."""
     write(channel, ids)
     purge = confirm(mona, preview(mona, everything(channel)))
     late = claim(purge)
     take_to(late, state)
     expire_lease(purge)
     assert run_purge(purge.id).state == PurgeState.DONE
+    return purge, late
+
+
+@pytest.mark.parametrize("state", TAKEOVER_STATES)
+def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
+    mona: User, channel: Channel, state: StepState
+) -> None:
+    ids = old_ids(20)
+    purge, late = outlive_lease(mona, channel, ids, state)
     again = Message(channel_id=channel.id, message_id=ids[4], author_id=VICTOR, content="back again")
     messages.insert_message(again, stamp_us=issue_stamp(channel.id, again.bucket))
     with pytest.raises(StepLost):
@@ -92,12 +98,7 @@ def test_a_worker_that_resumes_late_deletes_nothing_that_was_restored(
 @pytest.mark.parametrize("state", TAKEOVER_STATES)
 def test_a_worker_that_resumes_late_records_no_count(mona: User, channel: Channel, state: StepState) -> None:
     ids = old_ids(20)
-    write(channel, ids)
-    purge = confirm(mona, preview(mona, everything(channel)))
-    late = claim(purge)
-    take_to(late, state)
-    expire_lease(purge)
-    assert run_purge(purge.id).state == PurgeState.DONE
+    _, late = outlive_lease(mona, channel, ids, state)
     # As an import that has locked the channel since, and has more to write.
     bucket = bucket_of(ids[0])
     stamp = issue_stamp(channel.id, bucket)
