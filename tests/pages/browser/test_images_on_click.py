@@ -19,7 +19,8 @@ from tests.pages.serving import Site, browse_as, create_account, serve_only_page
 
 pytestmark = pytest.mark.slow
 
-ALLOWED, OTHER = "cdn.example", "elsewhere.example"
+# Hosts of this file only: icons of servers that other tests make are requested without a click.
+ALLOWED, OTHER = "gallery.example", "elsewhere.example"
 NAME = 'shore "at" <dawn>.png'
 WIDTH, HEIGHT = 320, 200
 IMAGE = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"/>'
