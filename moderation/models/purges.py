@@ -105,6 +105,7 @@ class Purge(models.Model):
             models.Index(
                 fields=("wakeup_expires_at",), condition=Q(wakeup_expires_at__isnull=False), name="purge_that_waits"
             ),
+            models.Index(fields=("finished_at",), condition=Q(finished_at__isnull=False), name="purge_by_end"),
             models.Index(fields=("guild_id", "turn_at"), name="purge_turn_by_guild"),
             # Of purges that are being scanned, matched nothing, or whose manifest was pruned.
             GinIndex(KeyTransform("channels", "selection"), name="purge_by_selected_channel"),

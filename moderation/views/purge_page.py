@@ -21,6 +21,7 @@ from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
 from moderation.operations.preview.bucket_strip import MAX_FULL_CHANNELS, MessageTotal, PurgeMap
+from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
@@ -166,6 +167,16 @@ class PurgeFacts:
         return self._sums[1]
 
     @cached_property
+    def deleted_since(self) -> int | None:
+        """Return how many messages of a preview other purges have deleted since its scan; None: not known."""
+        return count_deleted_since(self._purge) if self._purge.state == PurgeState.READY else 0
+
+    @property
+    def to_delete(self) -> int:
+        """Return the number of messages that a preview would delete now; at most, if that is not known."""
+        return self._purge.manifest - (self.deleted_since or 0)
+
+    @cached_property
     def undos(self) -> Sequence[Undo]:
         """Return the undos of the purge, oldest first, with their moderators."""
         return list(self._purge.undos.select_related("moderator").order_by("pk")) if self._purge.confirmed_at else ()
@@ -264,6 +275,8 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "scan_total": _scan_total(purge, facts),
         "found_in": facts.manifest.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
+        "deleted_since": facts.deleted_since,
+        "to_delete": facts.to_delete,
         **_conditions_on_times(purge),
         "controls": available_controls(purge) if may_purge else (),
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
@@ -425,7 +438,7 @@ def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int
         case PurgeState.SCANNING:
             return gettext("Finding matching messages")
         case PurgeState.READY:
-            return _count_of(ngettext("Delete %(of)s message?", "Delete %(of)s messages?", of), of=of)
+            return _head_preview(facts.to_delete, is_exact=facts.deleted_since is not None)
         case PurgeState.NOTHING_MATCHED:
             return gettext("No messages matched")
         case PurgeState.EXPIRED:
@@ -433,6 +446,16 @@ def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int
         case PurgeState.UNDOING | PurgeState.UNDONE | PurgeState.PARTLY_UNDONE:
             return _head_restored(PurgeState(state), of=of, undoing=undoing, restored=restored)
     return _head_deleted(PurgeState(state), of=of, deleted=facts.totals.deleted)
+
+
+def _head_preview(left: int, *, is_exact: bool) -> str:
+    if not left:
+        return gettext("Nothing is left to delete")
+    if is_exact:
+        pattern = ngettext("Delete %(count)s message?", "Delete %(count)s messages?", left)
+    else:
+        pattern = ngettext("Delete up to %(count)s message?", "Delete up to %(count)s messages?", left)
+    return _count_of(pattern, count=left)
 
 
 def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
