@@ -33,17 +33,17 @@ _HAS = [
 ]
 
 _EXAMPLES = {
-    "authors": gettext_lazy("Victor, @wilma, 80351110224678912"),
+    "authors": gettext_lazy("such as Victor, @wilma, 80351110224678912"),
     # Translators: keep the English words; only they are understood.
-    "after": gettext_lazy("yesterday 14:30"),
-    "before": gettext_lazy("20 minutes ago"),
-    "words": gettext_lazy("free “cheap coins”"),
-    "any_words": gettext_lazy("nitro giveaway “click here”"),
+    "after": gettext_lazy("such as yesterday 14:30"),
+    "before": gettext_lazy("such as 20 minutes ago"),
+    "words": gettext_lazy("such as free “cheap coins”"),
+    "any_words": gettext_lazy("such as nitro giveaway “click here”"),
     "similar": gettext_lazy("Text, or a message link"),
-    "account_days": "7",
-    "joined_minutes": "10",
-    "first_seen_hours": "24",
-    "pattern": gettext_lazy(r"(?i)c[0o]ins?\.example"),
+    "account_days": gettext_lazy("such as 7"),
+    "joined_minutes": gettext_lazy("such as 10"),
+    "first_seen_hours": gettext_lazy("such as 24"),
+    "pattern": gettext_lazy(r"such as (?i)c[0o]ins?\.example"),
     "reply_to": gettext_lazy("Message link or ID"),
 }
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from chatstore.domain.milliseconds import time_at
 from moderation.models import Erasure, PurgeApproval
 from moderation.operations.access.visibility import Actor
 from moderation.operations.erasure.requests import open_requests
@@ -18,7 +19,7 @@ from moderation.operations.raids.detection import list_raids
 from moderation.presentation.formats import format_number
 from moderation.presentation.html import fill, fill_named
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import at_least, staff_name, visible
+from moderation.templatetags.chat import ago, at_least, staff_name, visible
 
 register = template.Library()
 
@@ -50,7 +51,9 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
     """Yield a notice for each raid. hidden: the channel of the page, which shows its raid itself."""
     for raid in list_raids(user, except_in=hidden):
         url = url_of("raid", int(raid.subject))
-        yield Notice("critical", _("raid"), visible(raid.summary), url, _("Review and clear"))
+        began = ago(time_at(raid.details["since_ms"]))
+        text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=began)
+        yield Notice("critical", _("raid"), text, url, _("Review and clear"))
 
 
 def _approvals_of(context: template.Context, user: Actor) -> tuple[list[PurgeApproval], bool]:

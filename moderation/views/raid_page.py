@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
-from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS
+from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
@@ -229,7 +229,7 @@ def _describe_first_seen(account: Account, review: RaidReview) -> str:
     """Return how long ago an account was first seen; without a time if only a period is known."""
     if account.first_seen is None or not account.first_seen.is_exact:
         return gettext("first seen")
-    seen, now = map(_time_at, (account.first_seen.latest, review.now_ms))
+    seen, now = map(time_at, (account.first_seen.latest, review.now_ms))
     return gettext("first seen %(ago)s") % {"ago": format_ago(seen, now)}
 
 
@@ -268,10 +268,6 @@ def _draw_times(chart: RaidChart, review: RaidReview) -> RaidTimes:
     row = ChannelTimes(review.channel, bars, sum(bar.count for bar in bars))
     first, last = _format_moment(chart.bars[0].start_ms, review), _format_end(review)
     return RaidTimes([row], list(_LABELS.items()), first, last)
-
-
-def _time_at(ms: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
 
 
 def _list_moments(chart: RaidChart, review: RaidReview) -> str:
@@ -317,7 +313,7 @@ def _format_end(review: RaidReview) -> str:
 
 def _format_moment(ms: int, review: RaidReview) -> str:
     """Return hours and minutes, with the day if it is not today: "23:49", "25 Nov, 23:49"."""
-    time, now = map(_time_at, (ms, review.now_ms))
+    time, now = map(time_at, (ms, review.now_ms))
     is_today = timezone.localtime(time).date() == timezone.localtime(now).date()
     if is_today:
         return format_clock(time)

@@ -185,7 +185,9 @@ def test_every_page_of_those_who_can_clear_it_names_the_raid(
     raid: Raid, mona: User, otto: User, sign_in: SignIn
 ) -> None:
     link = f'href="/raids/{raid.channel.pk}/"'
-    assert link in sign_in(mona).get("/purges/").content.decode()
+    page = sign_in(mona).get("/purges/").content.decode()
+    assert link in page
+    assert re.search(r"Possible raid in #general \(Tidewalkers\)[^<]* · began <time", page)
     assert link not in sign_in(otto).get("/purges/").content.decode()
     # Operators see it among the findings, with a link to a page that they may open.
     html = sign_in(otto).get("/health/").content.decode()

@@ -65,9 +65,11 @@ function topOf(element) {
   return element.getBoundingClientRect().top;
 }
 
-// The head of the channel covers what is above.
+// The head of the channel covers what is above; on phones only its name.
+const heads = [...document.querySelectorAll(".channel-top, .channel-top .page-head")];
+
 function topOfView() {
-  return Math.max(document.querySelector(".channel-top").getBoundingClientRect().bottom, 0);
+  return Math.max(0, ...heads.map((head) => head.getBoundingClientRect().bottom));
 }
 
 function isBelowHead(row) {
@@ -104,8 +106,13 @@ function markBucketsInView() {
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
 }
 
-// What stays above the messages, and what scrolling to one must leave clear: the notice of a raid, the channel's head.
-const measured = { "--notices": ".page-notices:has(> .critical)", "--channel-top": ".channel-top" };
+// What stays above the messages, and what scrolling to one must leave clear: the notice of a raid, the channel's head,
+// or on phones its name.
+const measured = {
+  "--notices": ".page-notices:has(> .critical)",
+  "--channel-top": ".channel-top",
+  "--channel-name": ".channel-top .page-head",
+};
 for (const [property, selector] of Object.entries(measured)) {
   const element = document.querySelector(selector);
   const measure = () => document.documentElement.style.setProperty(property, `${element.offsetHeight}px`);

@@ -11,8 +11,9 @@ from tests.pages.serving import Site, browse_as, create_account, in_thread
 MOVES = 25
 
 CLEARANCE = """() => {
-  const head = document.querySelector(".channel-top");
-  const covered = getComputedStyle(head).position === "sticky" ? head.getBoundingClientRect().bottom : 0;
+  const heads = [...document.querySelectorAll(".channel-top, .channel-top .page-head")];
+  const sticky = heads.filter((head) => getComputedStyle(head).position === "sticky");
+  const covered = Math.max(0, ...sticky.map((head) => head.getBoundingClientRect().bottom));
   return document.activeElement.closest(".msg").getBoundingClientRect().top - covered;
 }"""
 
@@ -50,3 +51,16 @@ def test_moving_up_leaves_no_row_below_the_head_of_the_channel(site: Site) -> No
             page.locator("#messages a.author").last.click()
             expect(page.locator("#panel h2")).to_be_focused()
             assert min(move_up(page)) > -1, f"{width} beside the panel"
+
+
+def test_on_a_phone_a_scrolled_timeline_names_its_channel_and_server(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        page.locator("#messages .select-input").last.check()
+        expect(page.locator(".select-bar")).to_be_in_viewport()
+        assert page.evaluate("scrollY") > 400
+        expect(page.locator(".channel-top h1")).to_be_in_viewport(ratio=1)
+        expect(page.locator(".channel-top .crumbs")).to_contain_text("Harbour")
+        expect(page.locator(".channel-top .crumbs")).to_be_in_viewport(ratio=1)
