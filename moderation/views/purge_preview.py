@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext, ngettext_lazy
 
 from chatstore.domain.buckets import bucket_days
@@ -18,6 +20,7 @@ from moderation.domain.planner import DeleteStrategy, PlannedPart
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, Undo
 from moderation.operations.access.visibility import Actor
+from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.preview.breakdown import (
     deleted_in,
     held_authors,
@@ -41,6 +44,8 @@ AUTHORS_ON_PHONES = 6
 SAMPLES_SHOWN = 10
 """Messages at each end that are not folded, at least; runs of consecutive messages stay whole."""
 BUCKETS_SHOWN = 200
+OLD_ACCOUNT = dt.timedelta(days=365)
+"""Accounts older than this are rarely those of a raid: a preview with some may select too much."""
 
 _PLAN = {
     DeleteStrategy.DROP: ngettext_lazy(
@@ -147,14 +152,25 @@ def describe_preview(
         "authors": authors[:at_once],
         "folded_authors": authors[at_once:AUTHORS_SHOWN],
         "more_authors": authors[AUTHORS_SHOWN:],
+        "all_folded_authors": len(authors) - at_once,
         # Otherwise others failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
         "other_authors": manifest.author_count - len(authors),
+        "old_accounts": _count_old_accounts(manifest) if purge.state == PurgeState.READY else 0,
         "bucket_rows": [_row_of(bucket, known) for bucket in rows],
         "other_buckets": manifest.bucket_count - len(rows),
         "undo_days": settings.QUARANTINE_DAYS,
     }
     return context | (_sample(user, purge, manifest) if purge.state == PurgeState.READY else {})
+
+
+def _count_old_accounts(manifest: Summary) -> int:
+    """Return how many authors have accounts over a year old; 0 if that is not known of all."""
+    now = timezone.now()
+    made = [account_made_at(author_id, now=now) for author_id, _ in manifest.authors]
+    if None in made or manifest.author_count != len(made):
+        return 0
+    return sum(now - at > OLD_ACCOUNT for at in made if at is not None)
 
 
 def describe_newest_matches(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:

@@ -281,5 +281,6 @@ def test_fifty_authors_of_a_purge_can_be_restored_one_by_one(mona: User, sign_in
     purge = purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(ids)))
     page = read_html(sign_in(mona), f"/purges/{purge.pk}/")
     assert len(re.findall(rf'href="/purges/{purge.pk}/undo/\?author=\d+', page)) == 50
+    assert "Show 6 of 44 more authors" in page
     assert "Show 38 more authors" in page
     assert "and 10 other authors" in page
