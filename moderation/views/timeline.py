@@ -32,6 +32,7 @@ from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.single_message import delete_message
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
+from moderation.presentation.texts import translate
 from moderation.presentation.wording import format_datetime
 from moderation.tasks import enqueue_on_commit
 from moderation.views.rows import GapLine, collapse_gaps, lay_out
@@ -45,7 +46,13 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     channel = channel_for(request.user, channel_id)
     position = read_position(request.GET)
     removals = state_of(request.user, channel.pk).removals
-    opened, position, notice = _open(channel, position)
+    refusal = ""
+    try:
+        opened, position, notice = _open(channel, position)
+    except BadInput as error:
+        # A date that was typed on the page, which stays in its field.
+        refusal = translate(error.text)
+        opened, position, notice = _open(channel, Position())
     messages = opened.messages
     here = range(messages[0].bucket, messages[-1].bucket + 1) if messages else None
     context = {
@@ -58,10 +65,10 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "before_all": MIN_ID,
         "max_selected": MAX_SELECTED_MESSAGES,
         "at": request.GET.get("at", ""),
-        "today": timezone.localdate(),
+        "refusal": refusal,
         **_rows_context(request, channel, opened, position),
     }
-    return render(request, "moderation/timeline/timeline.html", context)
+    return render(request, "moderation/timeline/timeline.html", context, status=400 if refusal else 200)
 
 
 @require_safe

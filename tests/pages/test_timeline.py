@@ -7,12 +7,13 @@ import re
 import secrets
 from collections.abc import Callable
 
+import pytest
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS
-from chatstore.domain.snowflakes import make_snowflake, time_of
+from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
 from chatstore.gateway import MemberRole, post_message, save_member
 from chatstore.models import ChatUser
 from chatstore.models.users import User
@@ -250,3 +251,23 @@ def test_only_users_who_may_purge_see_checkboxes(
     page = sign_in(otto).get(path).content.decode()
     assert 'class="select-input"' not in page
     assert "Delete messages …" not in page
+
+
+@pytest.mark.parametrize("typed", ["11 March 2026", "11 March 2026, 00:00", "2026-03-11"])
+def test_the_date_to_go_to_is_typed_as_pages_write_it(typed: str, mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    day = dt.datetime(2026, 3, 11, tzinfo=dt.UTC)
+    early, late = (make_snowflake(unix_ms(day + dt.timedelta(hours=hours))) for hours in (-1, 1))
+    write(channel, [early, late])
+    assert ids_shown(sign_in(mona).get(f"/channels/{channel.pk}/", {"at": typed}).content.decode()) == [late]
+
+
+def test_a_date_that_is_none_stays_in_its_field_above_the_newest_messages(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    response = sign_in(mona).get(f"/channels/{channel.pk}/", {"at": "some “day”"})
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert 'value="some “day”"' in page
+    assert "is not a valid date" in page
+    assert ids_shown(page) == ids

@@ -1,4 +1,5 @@
-// The composer's times: the browser's calendar, and periods that fill in both fields. Without it, times are typed.
+// Fields for times: the browser's calendar, and the composer's periods that fill in both fields. Without it, times are
+// typed.
 "use strict";
 
 const ISO_MINUTE = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?/;
