@@ -24,12 +24,10 @@ from chatstore.admin_guilds import GuildForm
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
 from chatstore.domain.errors import BadInput
-from chatstore.domain.health import ChannelState, state_of_channel
+from chatstore.domain.health import ChannelState
 from chatstore.domain.texts import Size
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet
-from chatstore.operations.health.channel_health import health_limits
-from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
 
 # Its stock actions (run, enable, disable) check no permission, so viewers could run them.
@@ -45,6 +43,7 @@ for _schedule in (
 admin.site.empty_value_display = "–"
 
 _CHANNEL_STATES: dict[ChannelState, Promise] = {
+    ChannelState.MISSING_MESSAGES: pgettext_lazy("state of a channel", "messages missing"),
     ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "too many tombstones"),
     ChannelState.HEAVY: pgettext_lazy("state of a channel", "too large"),
     ChannelState.SLOW: pgettext_lazy("state of a channel", "slow"),
@@ -124,8 +123,8 @@ class ChannelAdmin(NeverDeleted):
 
     @admin.display(description=gettext_lazy("State"))
     def state(self, channel: Channel) -> str:
-        """Return the state, by the function that the table of all channels uses."""
-        return str(_CHANNEL_STATES[state_of_channel(known_of(channel.summary), health_limits())])
+        """Return the state that the table of all channels shows."""
+        return str(_CHANNEL_STATES[ChannelState(channel.summary.state)])
 
     @admin.display(description=gettext_lazy("Tombstones, worst bucket"))
     def tombstones(self, channel: Channel) -> str:

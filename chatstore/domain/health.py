@@ -173,6 +173,8 @@ class ChannelState(IntEnum):
     SLOW = 3
     HEAVY = 4
     TOMBSTONES = 5
+    MISSING_MESSAGES = 6
+    """Messages that a purge should have kept are missing: a finding, not a figure."""
 
     @classmethod
     def choices(cls) -> list[tuple[int, str]]:
@@ -205,7 +207,10 @@ class KnownChannel:
 
 
 def state_of_channel(known: KnownChannel, limits: Limits) -> ChannelState:
-    """Return the state of a channel. The limits are those of buckets, so a bucket over a limit has a finding too."""
+    """Return the state of a channel by its figures; an open finding can make it worse.
+
+    The limits are those of buckets, so a bucket over a limit has a finding too.
+    """
     if (known.tombstones or 0) >= limits.warn_tombstones:
         return ChannelState.TOMBSTONES
     if (known.bytes or 0) >= limits.warn_bytes:

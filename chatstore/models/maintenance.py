@@ -8,7 +8,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, Value
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce, Greatest, Now
 
 from chatstore.domain.health import ChannelState
 from chatstore.domain.runs import ENDED, RunState, Severity
@@ -115,12 +115,14 @@ class FindingQuerySet(models.QuerySet["Finding"]):
 class Finding(models.Model):
     """A problem that needs attention: opened once, closed automatically when it is resolved.
 
-    kind and subject identify it: ("heavy bucket", "<channel>:<bucket>"). summary: the text shown to users. notified_at,
-    mailed_at: the last notification by webhook and by mail.
+    kind and subject identify it: ("heavy bucket", "<channel>:<bucket>"). channel_id: the channel whose state follows
+    from it, if any. summary: the text shown to users. notified_at, mailed_at: the last notification by webhook and by
+    mail.
     """
 
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True)
+    channel_id = models.BigIntegerField(null=True)
     severity = models.IntegerField(choices=Severity.choices())
     summary = TemplateTextField()
     details = models.JSONField(default=dict)
@@ -138,6 +140,11 @@ class Finding(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("kind", "subject"), condition=models.Q(closed_at=None), name="one_open_finding"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("channel_id",), condition=Q(channel_id__isnull=False, closed_at=None), name="finding_by_channel"
             ),
         )
 
@@ -209,7 +216,8 @@ class ChannelSummary(models.Model):
     """Last known figures of a channel, for the table of all channels; None: never measured.
 
     Every channel has a row: triggers add it, and keep `guild` equal to the channel's. Figures are copied from Cassandra
-    some seconds after they were measured there; see `chatstore.operations.health.summaries`. *_bucket: the bucket with
+    some seconds after they were measured there; see `chatstore.operations.health.summaries`. figure_state: the state by
+    the figures. finding_state: the state by the worst open finding; None: there is none. *_bucket: the bucket with
     the maximum. *_at: when it was measured. empty_share: empty buckets among `buckets`, those ever written.
     uncovered_deletes: those that no repair covers; uncovered_at: when their number last changed. last_purge_id: the
     last purge that ended. refreshed_at: the last copy. due_at: since when the row is to be refreshed; None: it is up to
@@ -218,7 +226,13 @@ class ChannelSummary(models.Model):
 
     channel = models.OneToOneField(Channel, primary_key=True, on_delete=models.CASCADE, related_name="summary")
     guild = models.ForeignKey(Guild, null=True, on_delete=models.PROTECT, related_name="+")
-    state = models.SmallIntegerField(choices=ChannelState.choices(), default=ChannelState.UNKNOWN.value)
+    figure_state = models.SmallIntegerField(choices=ChannelState.choices(), default=ChannelState.UNKNOWN.value)
+    finding_state = models.SmallIntegerField(choices=ChannelState.choices(), null=True)
+    state = models.GeneratedField(
+        expression=Greatest("figure_state", "finding_state"),
+        output_field=models.SmallIntegerField(choices=ChannelState.choices()),
+        db_persist=True,
+    )
     tombstones = models.BigIntegerField(null=True)
     tombstones_bucket = models.IntegerField(null=True)
     tombstones_at = models.DateTimeField(null=True)

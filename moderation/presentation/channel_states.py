@@ -9,8 +9,10 @@ from django.utils.translation import ngettext, pgettext_lazy
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.health import ChannelState, KnownChannel
 from moderation.presentation import formats
+from moderation.presentation.texts import translate
 
 LABELS: dict[ChannelState, str | Promise] = {
+    ChannelState.MISSING_MESSAGES: pgettext_lazy("state of a channel", "Messages missing"),
     ChannelState.TOMBSTONES: pgettext_lazy("state of a channel", "Too many tombstones"),
     ChannelState.HEAVY: pgettext_lazy("state of a channel", "Too large"),
     ChannelState.SLOW: pgettext_lazy("state of a channel", "Slow"),
@@ -20,19 +22,21 @@ LABELS: dict[ChannelState, str | Promise] = {
 """The states, most severe first."""
 
 
-def describe_state(state: ChannelState, known: KnownChannel) -> str:
-    """Return a state, its reason and the cost of the newest page.
+def describe_state(state: ChannelState, known: KnownChannel, finding: str = "") -> str:
+    """Return a state, its reason and the cost of the newest page. finding: summary of the one that it follows from.
 
     "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
     """
-    words = {"state": LABELS[state], "reason": explain_state(state, known), "page": describe_page(known)}
+    words = {"state": LABELS[state], "reason": explain_state(state, known, finding), "page": describe_page(known)}
     if words["reason"] == words["page"]:
         return _("%(state)s. %(reason)s") % words
     return _("%(state)s. %(reason)s %(page)s") % words
 
 
-def explain_state(state: ChannelState, known: KnownChannel) -> str:
-    """Return the reason for a state as a sentence."""
+def explain_state(state: ChannelState, known: KnownChannel, finding: str = "") -> str:
+    """Return the reason for a state as a sentence: the finding that it follows from, if any, or the figures."""
+    if finding:
+        return translate(finding)
     if state == ChannelState.TOMBSTONES and known.tombstones is not None and known.tombstones_bucket is not None:
         return ngettext(
             "A full read of %(days)s scans %(count)s tombstone.",

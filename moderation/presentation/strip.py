@@ -259,7 +259,7 @@ def _height_of(count: int | None, *, peak: int, is_log: bool) -> float:
     if count is None:
         return _UNCOUNTED_HEIGHT
     if count <= 0:
-        return 1.0
+        return _MIN_HEIGHT if is_log else 1.0
     share = math.log1p(count) / math.log1p(peak) if is_log else count / peak
     return _MIN_HEIGHT + (HEIGHT - _MIN_HEIGHT) * share
 

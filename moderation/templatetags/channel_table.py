@@ -62,7 +62,7 @@ def _cells(
         visible(str(channel)),
         visible(_("Direct messages") if channel.guild is None else channel.guild.name),
         channel_chip(listed.state, listed.severity),
-        explain_state(listed.state, listed.known),
+        visible(explain_state(listed.state, listed.known, listed.finding.summary if listed.finding else "")),
         tombstones,
         _measured(row.tombstones_at, now, row.tombstones_bucket),
         _figure(row.tombstones, thousands),

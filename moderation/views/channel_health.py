@@ -25,8 +25,7 @@ from moderation.operations.buckets.actions import offers_for, run_bucket_action
 from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_span
 from moderation.operations.buckets.history import bucket_events
 from moderation.presentation.channel_states import describe_state
-from moderation.presentation.health_strip import STATE_LABELS, BucketEntry, draw_health
-from moderation.presentation.strip import Strip
+from moderation.presentation.health_strip import BucketEntry, describe_legend, draw_health
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
@@ -40,9 +39,10 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
     """Show all buckets of a channel, the worst of them, and its last 7, 30 or 90 days."""
     channel = channel_for(request.user, channel_id)
     health = read_channel_health(request.user, channel.pk)
+    finding = health.decisive_finding
     context = _describe_channel(channel, health) | {
         "worst": health.worst(WORST),
-        "state": describe_state(health.state, health.known),
+        "state": describe_state(health.state, health.known, finding.summary if finding else ""),
         "newest_page": newest_page_lines(health),
         "chart": chart_of_channel(channel.pk, days=parse_span(request.GET.get("days", ""))),
         "spans": SPANS,
@@ -107,18 +107,14 @@ def _find_bucket(request: HttpRequest, channel_id: int, bucket: int) -> tuple[Ch
 
 
 def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | None = None) -> dict[str, Any]:
-    states = health.states
+    entries = [BucketEntry(entry.bucket, entry.known, entry.state, entry.was_written) for entry in health.buckets]
     return {
         "nav": "health",
         "channel": channel,
         "health": health,
-        "strip": _draw(health, here=here),
-        "legend": [(state.value, label, states[state]) for state, label in STATE_LABELS.items() if state in states],
+        "strip": draw_health(entries, here=here),
+        "legend": describe_legend(entries),
     }
-
-
-def _draw(health: ChannelHealth, *, here: int | None) -> Strip:
-    return draw_health((BucketEntry(b.bucket, b.known, b.state) for b in health.buckets), here=here)
 
 
 def _describe_live(request: HttpRequest, health: ChannelHealth, found: BucketHealth) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from chatstore.models import Finding
-from chatstore.operations.findings.records import EVENT_KINDS, MISSING_SURVIVORS, WRONG_SUMS
-from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
+from chatstore.operations.findings.records import EVENT_KINDS, WRONG_SUMS
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
 from chatstore.operations.monitoring.console import Actor, ListedRun, current_runs, findings_for

@@ -5,19 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
+from chatstore.domain.live import EMPTY
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, ChannelDay, JobRun
 from chatstore.models.users import User
-from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.findings.channels import HEAVY_BUCKET
 from chatstore.operations.findings.records import Problem, open_finding
-from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
@@ -67,6 +69,22 @@ def test_the_strip_has_a_labelled_link_for_each_bucket(otto: User, sign_in: Sign
     assert f'aria-label="{days}: too many tombstones, 3 messages, 61,204 tombstones, unknown size"' in html
     assert "1 too many tombstones" in plain(html)
     assert "too many tombstones, critical" in plain(html)
+
+
+def test_the_legend_counts_the_bars_of_the_strip(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    for bucket in (400, 401, 404):
+        ledger.ensure_row(channel.pk, bucket)
+        ledger.set_live(channel.pk, bucket, EMPTY, read_began_us=postgres_now_us())
+    note(channel, 401, tombstones=30)
+    html = read(sign_in(otto), channel)
+    bars = Counter(re.findall(r'<a href="[^"]*" class="is-([a-z]+)', html.split("data-strip>")[1].split("</svg>")[0]))
+    legend = html.split('<div class="strip-foot">')[1].split("<details")[0]
+    assert (bars["empty"], bars["emptied"]) == (2, 1)
+    assert bars["unwritten"] >= 2
+    text = plain(legend)
+    for kind, label in (("empty", "empty"), ("emptied", "empty, with tombstones"), ("unwritten", "never written")):
+        assert f" {bars[kind]} {label} " in text
 
 
 def test_the_outline_of_the_page_s_bucket_covers_all_bars(otto: User, sign_in: SignIn) -> None:

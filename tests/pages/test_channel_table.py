@@ -47,10 +47,11 @@ def server() -> Server:
     for number, channel in enumerate(channels):
         if number % 5:
             ChannelSummary.objects.filter(channel=channel).update(
-                state=ChannelState.HEALTHY, tombstones=number % 4, bytes=number * 1_000, page_us=2_410, page_rows=51,
-                page_tombstones=0, page_at=now, tombstones_at=now, bytes_at=now, buckets=7, empty_buckets=number % 7,
-                empty_share=(number % 7) / 7, uncovered_deletes=number % 3, uncovered_at=now, last_purge_id=number,
-                last_purged_at=now - dt.timedelta(hours=number % 9), refreshed_at=now, due_at=None,
+                figure_state=ChannelState.HEALTHY, tombstones=number % 4, bytes=number * 1_000, page_us=2_410,
+                page_rows=51, page_tombstones=0, page_at=now, tombstones_at=now, bytes_at=now, buckets=7,
+                empty_buckets=number % 7, empty_share=(number % 7) / 7, uncovered_deletes=number % 3,
+                uncovered_at=now, last_purge_id=number, last_purged_at=now - dt.timedelta(hours=number % 9),
+                refreshed_at=now, due_at=None,
             )  # fmt: skip
     analyze(Channel, ChannelSummary)
     return Server(name, guild, channels)

@@ -12,7 +12,8 @@ from chatstore.domain.runs import RunState, Severity
 from chatstore.models import Finding, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.operations.findings.channels import MISSING_SURVIVORS
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import cassandra
 
 SignIn = Callable[[User], Client]

@@ -13,7 +13,8 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Finding, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.operations.findings.channels import MISSING_SURVIVORS
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
 from chatstore.store.redis import redis_client
 from tests.pages.conftest import PreviewedPurge

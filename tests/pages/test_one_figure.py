@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -13,12 +14,15 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
+from chatstore.operations.findings.records import Problem, acknowledge_finding, open_finding
 from chatstore.operations.health import cluster_health, summaries
 from chatstore.operations.health.cluster_health import read_worst
-from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
+from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.health.history import note_day
 from chatstore.operations.health.summaries import refresh_due_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
@@ -123,6 +127,44 @@ def test_a_bucket_without_tombstones_any_more_is_nowhere_among_the_worst(
     texts = texts_about(client, channel)
     assert [place for place, text in texts.items() if "71,178" in text] == []
     assert texts["home"] == texts["cluster"] == texts["finding"] == ""
+
+
+def test_an_open_finding_is_the_state_of_the_channel_everywhere(channel: Channel, otto: User, sign_in: SignIn) -> None:
+    client = sign_in(otto)
+    measure(channel, BUCKET, newest_page_us=2_410, newest_page_tombstones=0)
+    run_monitor()
+    lost = Problem(Severity.CRITICAL, "2 messages that should have been kept are missing after a purge.")
+    finding = open_finding(MISSING_SURVIVORS, f"{channel.pk}:{BUCKET}:7.0", lost)
+
+    def read_states() -> dict[str, str]:
+        texts = texts_about(client, channel)
+        query = f"?q={channel.name}"
+        (row,) = csv.DictReader(io.StringIO(client.get(f"/health/channels.csv{query}").getvalue().decode()))
+        (entry,) = json.loads(client.get(f"/health/channels.json{query}").getvalue())
+        output = io.StringIO()
+        with contextlib.suppress(SystemExit):
+            call_command("health", "--channel", str(channel.pk), "--json", stdout=output)
+        # The filters above the table name all states.
+        texts["table"] = texts["table"].split("Last purge", 1)[1]
+        chosen = {name: texts[name] for name in ("page", "table", "admin list", "admin")}
+        found = {"csv": row["state"], "json": entry["state"], "command": json.loads(output.getvalue())["state"]}
+        return chosen | found
+
+    for place, text in read_states().items():
+        assert text == "missing_messages" or "messages missing" in text.lower(), place
+        assert "healthy" not in text.lower(), place
+    page, table = (read_states()[place] for place in ("page", "table"))
+    for text in (page, table):
+        assert "should have been kept are missing after a purge." in text
+    assert "messages missing, critical" in table
+    (listed,) = csv.DictReader(
+        io.StringIO(client.get(f"/health/channels.csv?q={channel.name}&state=missing_messages").getvalue().decode())
+    )
+    assert (listed["channel_id"], listed["severity"]) == (str(channel.pk), "critical")
+    acknowledge_finding(finding.pk, actor=otto)
+    for place, text in read_states().items():
+        assert "healthy" in text.lower(), place
+        assert "messages missing" not in text.lower(), place
 
 
 def test_home_and_the_page_of_the_cluster_list_the_same_partitions_by_tombstones(channel: Channel) -> None:

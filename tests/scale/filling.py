@@ -472,16 +472,18 @@ def _statements(sizes: Sizes) -> Iterator[tuple[str, str]]:
             "(SELECT sum(deletes) FROM chatstore_bucketdeletes AS one WHERE one.channel_id = id "
             "AND last_at >= now() - interval '1 day'), 0), "
             "last_purged_at = CASE WHEN n % 4 = 0 THEN now() - interval '1 minute' * n END, last_purge_id = n, "
-            "state = CASE WHEN n % 97 = 0 THEN 5 WHEN n % 89 = 0 THEN 4 WHEN n % 83 = 0 THEN 3 WHEN n % 9 = 0 THEN 2 "
-            "ELSE 1 END, due_at = CASE WHEN n % 50 = 0 THEN now() END, refreshed_at = now() "
+            "figure_state = CASE WHEN n % 97 = 0 THEN 5 WHEN n % 89 = 0 THEN 4 WHEN n % 83 = 0 THEN 3 "
+            "WHEN n % 9 = 0 THEN 2 ELSE 1 END, due_at = CASE WHEN n % 50 = 0 THEN now() END, refreshed_at = now() "
             f"FROM (SELECT id, id - {FIRST_CHANNEL} AS n FROM chatstore_channel) AS numbered WHERE id = channel_id"
         ),
     )
     yield (
         "findings",
         (
-            "INSERT INTO chatstore_finding (kind, subject, severity, summary, details, opened_at, seen_at, closed_at) "
-            "SELECT 'heavy bucket', n || ':1', 2, 'A bucket is heavy.', '{}', now() - interval '1 hour' * n, now(), "
-            f"CASE WHEN n > 30 THEN now() END FROM generate_series(1, {sizes.purges // 5}) n"
+            "INSERT INTO chatstore_finding "
+            "(kind, subject, channel_id, severity, summary, details, opened_at, seen_at, closed_at) "
+            f"SELECT 'heavy bucket', {FIRST_CHANNEL} + n || ':1', {FIRST_CHANNEL} + n, 2, 'A bucket is heavy.', "
+            "'{}', now() - interval '1 hour' * n, now(), CASE WHEN n > 30 THEN now() END "
+            f"FROM generate_series(1, {sizes.purges // 5}) n"
         ),
     )

@@ -11,7 +11,8 @@ from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, Finding, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.operations.findings.channels import MISSING_SURVIVORS, store_states
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
 from tests.pages.serving import Site
 from tests.shots.health import DEAD, UnhealthyChannel
@@ -92,7 +93,7 @@ def finish_maintenance_scene(maintenance: MaintenanceScene) -> None:
         state=RunState.STOPPED, lease_until=None, ended_at=postgres_now()
     )
     JobSchedule.objects.filter(pk=BROKEN).delete()
-    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    _close_findings()
 
 
 def fake_heartbeats(site: Site) -> None:
@@ -105,15 +106,23 @@ def fill_lists(site: Site) -> None:
     site.manage("shell", "--no-imports", "-c", _FILL_LISTS)
 
 
+def _close_findings() -> None:
+    is_open = Finding.objects.open()
+    channel_ids = {finding.channel_id for finding in is_open if finding.channel_id is not None}
+    is_open.update(closed_at=postgres_now())
+    store_states(channel_ids)
+
+
 def _open_findings(channel_id: int, bucket: int, unhealthy: UnhealthyChannel) -> None:
-    Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
+    _close_findings()
     place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_date_range(*bucket_days(bucket))}"
     heavy = f"{unhealthy.channel.full_name}, {format_date_range(*bucket_days(unhealthy.dead))}"
     steps = f"{heavy}: A full read scans {DEAD:,} tombstones."
+    dead = {"tombstones": DEAD}
     open_finding(
         "failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {UNAVAILABLE}", {"run": 0})
     )
-    open_finding("heavy bucket", f"{unhealthy.channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, steps))
+    open_finding("heavy bucket", f"{unhealthy.channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, steps, dead))
     lost = f"2 messages that should have been kept are missing after a purge in {place}."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))
     why = "Unknown time zone “Atlantis/Poseidonis”. Enter one such as Europe/Berlin or UTC."

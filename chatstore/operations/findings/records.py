@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Case, F, Q, When
 
 from chatstore.domain.errors import NotFound
@@ -17,10 +18,8 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
+from chatstore.operations.findings.channels import MISSING_SURVIVORS, channel_of, store_states
 from chatstore.operations.rights import MAINTAIN, require
-
-MISSING_SURVIVORS = "missing survivors"
-"""Subject: "<channel>:<bucket>:<purge>.<step>"."""
 
 WRONG_SUMS = "wrong sums"
 """Subject: "<purge>"."""
@@ -43,7 +42,15 @@ def open_finding(kind: str, subject: str, found: Problem) -> Finding:
 
     A finding whose severity has risen is reported again.
     """
+    with transaction.atomic():
+        finding = _open(kind, subject, found)
+        store_states([] if finding.channel_id is None else [finding.channel_id])
+    return finding
+
+
+def _open(kind: str, subject: str, found: Problem) -> Finding:
     row = {
+        "channel_id": channel_of(kind, subject),
         "severity": found.severity,
         "summary": found.summary,
         "details": dict(found.details),
@@ -70,11 +77,13 @@ def sync_findings(
     that were checked, if not all were; others stay as they are, also those opened meanwhile. Call it only after a check
     of all others of that kind; if a check fails as a whole, leave its findings open.
     """
-    for subject, one in found.items():
-        open_finding(kind, subject, one)
-    checked = Finding.objects.open().filter(among or Q(), kind=kind)
-    gone = checked.exclude(subject__in=[*found, *unchecked])
-    gone.update(closed_at=ClockTimestamp())
+    with transaction.atomic():
+        # In one order, so that two jobs never deadlock.
+        opened = [_open(kind, subject, found[subject]) for subject in sorted(found)]
+        checked = Finding.objects.open().filter(among or Q(), kind=kind)
+        gone = list(checked.exclude(subject__in=[*found, *unchecked]).order_by("subject").select_for_update())
+        Finding.objects.filter(pk__in=[finding.pk for finding in gone]).update(closed_at=ClockTimestamp())
+        store_states({finding.channel_id for finding in (*opened, *gone) if finding.channel_id is not None})
 
 
 def acknowledge_finding(finding_id: int, *, actor: User) -> None:
@@ -84,7 +93,9 @@ def acknowledge_finding(finding_id: int, *, actor: User) -> None:
     if finding is None:
         raise NotFound(_("Finding %(id)s does not exist or cannot be acknowledged.", id=str(finding_id)))
     details = finding.details | {"acknowledged_by": actor.get_username()}
-    Finding.objects.open().filter(pk=finding_id).update(details=details, closed_at=ClockTimestamp())
+    with transaction.atomic():
+        Finding.objects.open().filter(pk=finding_id).update(details=details, closed_at=ClockTimestamp())
+        store_states([] if finding.channel_id is None else [finding.channel_id])
 
 
 def open_findings() -> list[Finding]:

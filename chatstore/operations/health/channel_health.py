@@ -35,6 +35,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Finding
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.channels import findings_of_channels, state_by_finding, worst_finding
 from chatstore.operations.repair_status.repair_clock import (
     MESSAGES,
     last_full_repair_of,
@@ -210,9 +211,19 @@ class ChannelHealth:
         )
 
     @property
-    def state(self) -> ChannelState:
-        """State of the channel."""
+    def figure_state(self) -> ChannelState:
+        """State of the channel by its figures."""
         return state_of_channel(self.known, health_limits())
+
+    @property
+    def state(self) -> ChannelState:
+        """State of the channel, by its figures and by its open findings."""
+        return max([self.figure_state, *map(state_by_finding, self.findings)])
+
+    @property
+    def decisive_finding(self) -> Finding | None:
+        """The finding that the state follows from; None: it follows from the figures."""
+        return worst_finding(self.findings) if self.state > self.figure_state else None
 
     def worst(self, limit: int) -> list[BucketHealth]:
         """Return the buckets that are expensive to read, worst first."""
@@ -254,7 +265,7 @@ def read_channel_health(user: AbstractUser | AnonymousUser | None, channel_id: i
         require_channel(user, READ_HEALTH, channel_id)
     now = postgres_now()
     lives, measured = dict(ledger.read_ledger(channel_id)), figures.read_figures(channel_id)
-    findings = list(Finding.objects.open().filter(subject__startswith=f"{channel_id}:"))
+    findings = findings_of_channels([channel_id]).get(channel_id, [])
     return describe_channel(channel_id, lives, measured, now=now, findings=findings, last_repair=last_full_repair(now))
 
 

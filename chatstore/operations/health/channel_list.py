@@ -19,13 +19,14 @@ from django.db.models.functions import Coalesce
 
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
-from chatstore.domain.health import ChannelState, KnownChannel, severity_of_channel, state_of_channel
+from chatstore.domain.health import ChannelState, KnownChannel, severity_of_channel
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChannelSummary
+from chatstore.models import Channel, ChannelSummary, Finding
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.maintenance import LONG_AGO, UNKNOWN_FIRST
+from chatstore.operations.findings.channels import findings_of_channels, worst_finding
 from chatstore.operations.health.channel_health import health_limits
 from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH, guilds_for, require, restrict, scope_for
@@ -98,12 +99,17 @@ class ChannelQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedChannel:
-    """A channel with its figures. row: with its channel and guild."""
+    """A channel with its figures. row: with its channel and guild.
+
+    severity: the highest of its buckets and open findings. finding: the one that the state follows from; None: it
+    follows from the figures.
+    """
 
     row: ChannelSummary
     known: KnownChannel
     state: ChannelState
     severity: Severity | None
+    finding: Finding | None = None
 
     @property
     def channel(self) -> Channel:
@@ -200,13 +206,20 @@ def _read_page(
     shown = found[:limit]
     # Of the page alone: joined, Postgres may read the table of channels as a whole to find those of a guild.
     listed = Channel.objects.select_related("guild").in_bulk([row.channel_id for row in shown])
-    limits = health_limits()
+    findings = findings_of_channels([row.channel_id for row in shown])
     channels = []
     for row in shown:
         row.channel = listed[row.channel_id]
-        known = known_of(row)
-        channels.append(ListedChannel(row, known, state_of_channel(known, limits), severity_of_channel(known, limits)))
+        channels.append(_describe(row, findings.get(row.channel_id, ())))
     return ChannelPage(channels, _cursor_of(shown[-1]) if len(found) > limit else "")
+
+
+def _describe(row: ChannelSummary, findings: Collection[Finding]) -> ListedChannel:
+    """Return a row with its state as stored, by which rows are sorted and filtered."""
+    known, state = known_of(row), ChannelState(row.state)
+    severities = [severity_of_channel(known, health_limits()), *(Severity(one.severity) for one in findings)]
+    severity = max((one for one in severities if one is not None), default=None)
+    return ListedChannel(row, known, state, severity, worst_finding(findings) if state > row.figure_state else None)
 
 
 def _is_after(query: ChannelQuery, after: tuple[Any, int]) -> Q:

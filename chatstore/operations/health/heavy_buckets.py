@@ -19,14 +19,13 @@ from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Days, Param, Size, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
+from chatstore.operations.findings.channels import HEAVY_BUCKET
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
 from chatstore.operations.ledger.summaries import mark_due
 from chatstore.store import figures, top_partitions
 from chatstore.store.figures import Figure
 from chatstore.store.top_partitions import Bucket, TopPartitions
-
-HEAVY_BUCKET = "heavy bucket"
 
 LATELY = dt.timedelta(days=2)
 

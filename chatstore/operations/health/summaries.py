@@ -52,7 +52,7 @@ _CLAIM = (
 )
 
 _COPIED = (
-    "state", "tombstones", "tombstones_bucket", "tombstones_at", "bytes", "bytes_bucket", "bytes_at", "page_us",
+    "figure_state", "tombstones", "tombstones_bucket", "tombstones_at", "bytes", "bytes_bucket", "bytes_at", "page_us",
     "page_rows", "page_tombstones", "page_at", "buckets", "empty_buckets", "empty_share", "refreshed_at",
 )  # fmt: skip
 """Columns that a refresh writes."""
@@ -120,10 +120,10 @@ def _refresh_states_after(channel_id: int) -> int | None:
     rows = ChannelSummary.objects.select_for_update().filter(pk__gt=channel_id).order_by("pk")
     for row in rows[:ROWS_PER_CHECK]:
         last, state = row.pk, state_of_channel(known_of(row), limits)
-        if row.state != state:
-            row.state = state
+        if row.figure_state != state:
+            row.figure_state = state
             changed.append(row)
-    ChannelSummary.objects.bulk_update(changed, ["state"])
+    ChannelSummary.objects.bulk_update(changed, ["figure_state"])
     return last
 
 
@@ -156,7 +156,7 @@ def _summarize(health: ChannelHealth) -> ChannelSummary:
     tombstones = None if worst is None else worst.tombstones_figure
     return ChannelSummary(
         channel_id=health.channel_id,
-        state=health.state,
+        figure_state=health.figure_state,
         tombstones=known.tombstones,
         tombstones_bucket=known.tombstones_bucket,
         tombstones_at=None if tombstones is None else tombstones.measured_at,

@@ -14,7 +14,8 @@ from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Days, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from chatstore.operations.findings.records import MISSING_SURVIVORS, Problem, open_finding
+from chatstore.operations.findings.channels import MISSING_SURVIVORS
+from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import withdrawn
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import DELETING

@@ -196,8 +196,8 @@ def _open_raids(user: Actor, right: str) -> QuerySet[Finding]:
         return raids
     # The subjects of other kinds are no numbers, and Postgres may compute them before it compares the kind.
     channel_id = Case(When(kind=RAID, then=Cast("subject", BigIntegerField())))
-    there = Channel.objects.filter(in_scope(scope, guild="guild_id", channel="pk"), pk=OuterRef("channel_id"))
-    return raids.alias(channel_id=channel_id).filter(Exists(there))
+    there = Channel.objects.filter(in_scope(scope, guild="guild_id", channel="pk"), pk=OuterRef("raid_in"))
+    return raids.alias(raid_in=channel_id).filter(Exists(there))
 
 
 def dismiss_raid(channel_id: int, *, actor: User) -> None:

@@ -13,9 +13,10 @@ from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel, ChannelDay, ChannelSummary, Finding, Guild, JobRun
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.channels import HEAVY_BUCKET
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import read_channel_health
-from chatstore.operations.health.heavy_buckets import HEAVY_BUCKET, check_heavy_buckets
+from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.jobs.runs import work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import ledger

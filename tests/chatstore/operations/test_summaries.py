@@ -7,13 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import Q
 from django.test import override_settings
 
 from chatstore.domain.health import ChannelState
 from chatstore.domain.live import EMPTY
-from chatstore.models import Channel, ChannelSummary
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, ChannelSummary, Finding
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
+from chatstore.operations.findings.records import Problem, acknowledge_finding, open_finding, sync_findings
 from chatstore.operations.health import probes
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.summaries import known_of, refresh_states, refresh_summaries
@@ -89,6 +94,48 @@ def test_a_change_of_the_limits_changes_the_stored_states(channel: Channel) -> N
         assert row_of(channel).state == ChannelState.TOMBSTONES
     refresh_states()
     assert row_of(channel).state == ChannelState.HEALTHY
+
+
+def test_an_open_finding_makes_the_stored_state_as_bad_until_it_is_closed(channel: Channel, ada: User) -> None:
+    note(channel, BUCKET, newest_page_us=2_410)
+    refresh_summaries([channel.pk])
+    subject = f"{channel.pk}:{BUCKET}"
+    heavy = Problem(Severity.WARNING, "2 GB in one partition.", {"bytes": 2_000_000_000})
+    sync_findings(HEAVY_BUCKET, {subject: heavy}, among=Q(subject=subject))
+    assert row_of(channel).state == ChannelState.HEAVY
+    loss = open_finding(MISSING_SURVIVORS, f"{subject}:1.0", Problem(Severity.CRITICAL, "A message is missing."))
+    assert row_of(channel).state == ChannelState.MISSING_MESSAGES
+    health = read_channel_health(None, channel.pk)
+    assert (health.figure_state, health.state) == (ChannelState.HEALTHY, ChannelState.MISSING_MESSAGES)
+    assert health.decisive_finding == loss
+    # A measurement does not end a finding.
+    refresh_summaries([channel.pk])
+    assert row_of(channel).state == ChannelState.MISSING_MESSAGES
+    acknowledge_finding(loss.pk, actor=ada)
+    assert row_of(channel).state == ChannelState.HEAVY
+    sync_findings(HEAVY_BUCKET, {}, among=Q(subject=subject))
+    row = row_of(channel)
+    assert (row.state, row.finding_state) == (ChannelState.HEALTHY, None)
+    assert read_channel_health(None, channel.pk).decisive_finding is None
+
+
+def test_figures_that_are_worse_than_a_finding_stay_the_reason(channel: Channel) -> None:
+    note(channel, BUCKET, tombstones=1_500, newest_page_us=2_410)
+    refresh_summaries([channel.pk])
+    subject = f"{channel.pk}:{BUCKET}"
+    open_finding(HEAVY_BUCKET, subject, Problem(Severity.WARNING, "61 MB in one partition.", {"bytes": 61_000_000}))
+    assert row_of(channel).state == ChannelState.TOMBSTONES
+    assert read_channel_health(None, channel.pk).decisive_finding is None
+
+
+def test_a_finding_and_the_state_are_stored_together(channel: Channel) -> None:
+    subject = f"{channel.pk}:{BUCKET}:1.0"
+    with transaction.atomic():
+        open_finding(MISSING_SURVIVORS, subject, Problem(Severity.CRITICAL, "A message is missing."))
+        assert row_of(channel).state == ChannelState.MISSING_MESSAGES
+        transaction.set_rollback(True)
+    assert row_of(channel).state == ChannelState.UNKNOWN
+    assert not Finding.objects.filter(subject=subject).exists()
 
 
 def test_a_row_that_is_due_stays_due_since_then(channel: Channel) -> None:

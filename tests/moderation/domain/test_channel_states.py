@@ -36,3 +36,10 @@ def test_a_channel_that_was_never_measured_is_unknown() -> None:
 
 def test_every_state_has_a_label() -> None:
     assert set(LABELS) == set(ChannelState)
+
+
+def test_a_state_that_follows_from_a_finding_has_it_as_its_reason() -> None:
+    known = KnownChannel(page_us=2_410, page_rows=51, page_tombstones=0)
+    lost = "2 messages that should have been kept are missing after a purge."
+    assert explain_state(ChannelState.MISSING_MESSAGES, known, lost) == lost
+    assert describe_state(ChannelState.MISSING_MESSAGES, known, lost).startswith(f"Messages missing. {lost} The newest")

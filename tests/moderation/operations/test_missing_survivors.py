@@ -6,7 +6,7 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, wall_clock_us
-from chatstore.operations.findings.records import MISSING_SURVIVORS
+from chatstore.operations.findings.channels import MISSING_SURVIVORS
 from chatstore.operations.gateway import messages as gateway
 from chatstore.store import messages
 from moderation.domain.packing import pack_ids, unpack_ids

@@ -23,8 +23,8 @@ WIDTHS = (360, 390, 720)
 def make_measured(name: str) -> Channel:
     channel = make_channel(guild=name, name=f"a-rather-long-name-of-a-channel-{name}")
     ChannelSummary.objects.filter(channel=channel).update(
-        state=ChannelState.HEALTHY, tombstones=7, bytes=3_000_000, page_us=2_410, page_rows=51, page_tombstones=0,
-        page_at=postgres_now(), tombstones_at=postgres_now(), due_at=None,
+        figure_state=ChannelState.HEALTHY, tombstones=7, bytes=3_000_000, page_us=2_410, page_rows=51,
+        page_tombstones=0, page_at=postgres_now(), tombstones_at=postgres_now(), due_at=None,
     )  # fmt: skip
     return channel
 
