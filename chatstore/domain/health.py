@@ -187,7 +187,8 @@ class KnownChannel:
     """Figures of a channel, None if never measured.
 
     tombstones, bytes: the maximum of any bucket, and the bucket that has it. page_us, page_rows, page_tombstones: cost
-    of the newest page. buckets, empty_buckets: those that were ever written, and those of them that are empty.
+    of the newest page, which reads page_buckets. buckets, empty_buckets: those that were ever written, and those of
+    them that are empty.
     """
 
     tombstones: int | None = None
@@ -197,6 +198,7 @@ class KnownChannel:
     page_us: int | None = None
     page_rows: int | None = None
     page_tombstones: int | None = None
+    page_buckets: int | None = None
     buckets: int | None = None
     empty_buckets: int | None = None
 

@@ -242,6 +242,7 @@ class ChannelSummary(models.Model):
     page_us = models.BigIntegerField(null=True)
     page_rows = models.BigIntegerField(null=True)
     page_tombstones = models.BigIntegerField(null=True)
+    page_buckets = models.IntegerField(null=True)
     page_at = models.DateTimeField(null=True)
     buckets = models.IntegerField(null=True)
     empty_buckets = models.IntegerField(null=True)

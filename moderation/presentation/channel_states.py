@@ -52,17 +52,25 @@ def explain_state(state: ChannelState, known: KnownChannel, finding: str = "") -
 
 
 def describe_page(known: KnownChannel) -> str:
-    """Return what the newest page costs as a sentence."""
+    """Return what the newest page costs as a sentence. The tombstones of all buckets that it reads count."""
     if known.page_us is None:
         return _("The newest page was never measured.")
     costs = {
-        "tombstones": _keep_together(formats.format_count(known.page_tombstones, "tombstone")),
+        "tombstones": _tombstones_of_page(known),
         "time": _keep_together(formats.format_milliseconds(known.page_us / 1000)),
     }
     if known.page_rows is None:
         return _("The newest page reads %(tombstones)s in %(time)s.") % costs
     rows = _keep_together(formats.format_count(known.page_rows, "row"))
     return _("The newest page reads %(rows)s and %(tombstones)s in %(time)s.") % {"rows": rows, **costs}
+
+
+def _tombstones_of_page(known: KnownChannel) -> str:
+    tombstones = _keep_together(formats.format_count(known.page_tombstones, "tombstone"))
+    if known.page_buckets is None or known.page_buckets < 2:
+        return tombstones
+    buckets = _keep_together(formats.format_count(known.page_buckets, "bucket"))
+    return _("%(tombstones)s from %(buckets)s") % {"tombstones": tombstones, "buckets": buckets}
 
 
 def _keep_together(quantity: str) -> str:

@@ -30,6 +30,7 @@ COLUMNS: Mapping[str, Callable[[ListedChannel], Cell]] = {
     "newest_page_us": lambda listed: listed.row.page_us,
     "newest_page_rows": lambda listed: listed.row.page_rows,
     "newest_page_tombstones": lambda listed: listed.row.page_tombstones,
+    "newest_page_buckets": lambda listed: listed.row.page_buckets,
     "newest_page_measured_at": lambda listed: _time(listed.row.page_at),
     "buckets": lambda listed: listed.row.buckets,
     "empty_buckets": lambda listed: listed.row.empty_buckets,

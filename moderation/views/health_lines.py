@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from chatstore.domain.snowflakes import time_of
 from chatstore.operations.health.channel_health import (
-    NEWEST_PAGE_STATEMENTS,
+    NEWEST_PAGE_BUCKETS,
     NEWEST_PAGE_TOMBSTONES,
     NEWEST_PAGE_US,
     SEEN_BY_REPAIR,
@@ -46,7 +46,7 @@ def newest_page_lines(health: ChannelHealth) -> list[FigureLine]:
     return [
         _line(health, _("Newest page"), found.get(NEWEST_PAGE_US), _format_us),
         _line(health, _("Tombstones in the newest page"), found.get(NEWEST_PAGE_TOMBSTONES)),
-        _line(health, _("Buckets of the newest page"), found.get(NEWEST_PAGE_STATEMENTS)),
+        _line(health, _("Buckets of the newest page"), found.get(NEWEST_PAGE_BUCKETS)),
     ]
 
 
@@ -59,14 +59,14 @@ def bucket_lines(health: ChannelHealth, found: BucketHealth) -> list[FigureLine]
         _line(health, _("Tombstones, by the last repair or measurement"), figures.get(SEEN_BY_REPAIR)),
         _dead_line(found),
         _line(health, _("Size"), figures.get("bytes"), formats.format_size),
-        _line(health, _("Newest page"), figures.get("page_us"), _format_us),
-        _line(health, _("Tombstones in the newest page"), figures.get("page_tombstones")),
+        _line(health, _("First page of this bucket"), figures.get("page_us"), _format_us),
+        _line(health, _("Tombstones in its first page"), figures.get("page_tombstones")),
         _bounds_line(found),
         _repair_line(health, found),
     ]
     for name, label, format_value in (
         ("tombstones_apart", _("Difference between replicas, in tombstones"), formats.format_number),
-        ("page_us_before", _("Newest page before the last deletes"), _format_us),
+        ("page_us_before", _("First page before the last deletes"), _format_us),
         ("authorless", _("Rows without an author"), formats.format_number),
     ):
         if name in figures:

@@ -55,6 +55,7 @@ NEWEST_PAGE_US = "newest_page_us"
 NEWEST_PAGE_ROWS = "newest_page_rows"
 NEWEST_PAGE_TOMBSTONES = "newest_page_tombstones"
 NEWEST_PAGE_STATEMENTS = "newest_page_statements"
+NEWEST_PAGE_BUCKETS = "newest_page_buckets"
 """Figures of the channel, stored with the bucket that was its newest when they were measured."""
 
 TOMBSTONES, SEEN_BY_REPAIR = "tombstones", "tombstones_seen_by_repair"
@@ -131,7 +132,7 @@ class BucketHealth:
 
     @property
     def page_us(self) -> int | None:
-        """Duration of reading its newest page, in µs; None: unknown."""
+        """Duration of reading its first page, from its newest message on, in µs; None: unknown."""
         return _value_of(self.figures.get("page_us"))
 
     @property
@@ -195,17 +196,16 @@ class ChannelHealth:
     def known(self) -> KnownChannel:
         """Figures from which its state follows."""
         worst, largest, states = self.worst_bucket, self.largest_bucket, self.states
-        page, rows = self.newest_page.get(NEWEST_PAGE_US), self.newest_page.get(NEWEST_PAGE_ROWS)
-        # A page whose read was aborted has no number of rows; the one of an earlier page is not its own.
-        has_rows = page is not None and rows is not None and rows.measured_at == page.measured_at
+        page = self.newest_page.get(NEWEST_PAGE_US)
         return KnownChannel(
             tombstones=None if worst is None else worst.known.tombstones,
             tombstones_bucket=None if worst is None else worst.bucket,
             bytes=None if largest is None else largest.known.bytes,
             bytes_bucket=None if largest is None else largest.bucket,
             page_us=_value_of(page),
-            page_rows=_value_of(rows) if has_rows else None,
+            page_rows=self._of_page(NEWEST_PAGE_ROWS, page),
             page_tombstones=_value_of(self.newest_page.get(NEWEST_PAGE_TOMBSTONES)),
+            page_buckets=self._of_page(NEWEST_PAGE_BUCKETS, page),
             buckets=sum(states.values()),
             empty_buckets=states.get(BucketState.EMPTY, 0),
         )
@@ -224,6 +224,11 @@ class ChannelHealth:
     def decisive_finding(self) -> Finding | None:
         """The finding that the state follows from; None: it follows from the figures."""
         return worst_finding(self.findings) if self.state > self.figure_state else None
+
+    def _of_page(self, name: str, page: Figure | None) -> int | None:
+        """Return a number of a page. One whose read was aborted has none; that of an earlier page is not its own."""
+        found = self.newest_page.get(name)
+        return found.value if found is not None and page is not None and found.measured_at == page.measured_at else None
 
     def worst(self, limit: int) -> list[BucketHealth]:
         """Return the buckets that are expensive to read, worst first."""
@@ -333,7 +338,9 @@ def _newest_page(measured: Mapping[int, Mapping[str, Figure]]) -> Mapping[str, F
     if not noted:
         return {}
     latest = max(noted, key=lambda found: found[NEWEST_PAGE_US].measured_at)
-    names = (NEWEST_PAGE_US, NEWEST_PAGE_ROWS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_STATEMENTS)
+    names = (
+        NEWEST_PAGE_US, NEWEST_PAGE_ROWS, NEWEST_PAGE_TOMBSTONES, NEWEST_PAGE_STATEMENTS, NEWEST_PAGE_BUCKETS
+    )  # fmt: skip
     return {name: latest[name] for name in names if name in latest}
 
 

@@ -26,6 +26,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import (
+    NEWEST_PAGE_BUCKETS,
     NEWEST_PAGE_ROWS,
     NEWEST_PAGE_STATEMENTS,
     NEWEST_PAGE_TOMBSTONES,
@@ -109,6 +110,7 @@ def probe_channel(channel_id: int, *, now: dt.datetime) -> dict[str, int]:
         NEWEST_PAGE_ROWS: cost.rows,
         NEWEST_PAGE_TOMBSTONES: cost.tombstones,
         NEWEST_PAGE_STATEMENTS: cost.statements,
+        NEWEST_PAGE_BUCKETS: cost.buckets,
     }
     figures.note_figures(channel_id, bucket, found, source=SOURCE, measured_at=cost.measured_at)
     if cost.statements:

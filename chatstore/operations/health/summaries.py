@@ -53,7 +53,8 @@ _CLAIM = (
 
 _COPIED = (
     "figure_state", "tombstones", "tombstones_bucket", "tombstones_at", "bytes", "bytes_bucket", "bytes_at", "page_us",
-    "page_rows", "page_tombstones", "page_at", "buckets", "empty_buckets", "empty_share", "refreshed_at",
+    "page_rows", "page_tombstones", "page_buckets", "page_at", "buckets", "empty_buckets", "empty_share",
+    "refreshed_at",
 )  # fmt: skip
 """Columns that a refresh writes."""
 
@@ -137,6 +138,7 @@ def known_of(row: ChannelSummary) -> KnownChannel:
         page_us=row.page_us,
         page_rows=row.page_rows,
         page_tombstones=row.page_tombstones,
+        page_buckets=row.page_buckets,
         buckets=row.buckets,
         empty_buckets=row.empty_buckets,
     )
@@ -166,6 +168,7 @@ def _summarize(health: ChannelHealth) -> ChannelSummary:
         page_us=known.page_us,
         page_rows=known.page_rows,
         page_tombstones=known.page_tombstones,
+        page_buckets=known.page_buckets,
         page_at=None if page is None else page.measured_at,
         buckets=known.buckets,
         empty_buckets=known.empty_buckets,

@@ -208,11 +208,15 @@ def _has_any(search: Search) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PageCost:
-    """Rows that every replica scanned for the newest page: (live rows, tombstones) by address."""
+    """Rows that every replica scanned for the newest page: (live rows, tombstones) by address.
+
+    buckets: those in which there were any.
+    """
 
     page: Page
     per_replica: dict[str, tuple[int, int]]
     statements: int
+    buckets: int
     milliseconds: float
     measured_at: dt.datetime
 
@@ -237,6 +241,7 @@ def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
     search = _search_down(channel_id, before=None, need=limit + 1, deadline=deadline)
     milliseconds = (time.monotonic() - began) * 1000
     per_replica: dict[str, tuple[int, int]] = {}
+    buckets = set()
     for part, rows in search.requested:
         traced = traces.execute_traced(
             search.cql, (channel_id, part.bucket, part.low, part.high, rows), consistency=cassandra.ALL
@@ -244,10 +249,13 @@ def trace_newest_page(channel_id: int, *, limit: int = 50) -> PageCost:
         for replica, (live, dead) in traced.per_replica.items():
             sum_live, sum_dead = per_replica.get(replica, (0, 0))
             per_replica[replica] = (sum_live + live, sum_dead + dead)
+            if live or dead:
+                buckets.add(part.bucket)
     return PageCost(
         page=_cut_down(search, limit),
         per_replica=per_replica,
         statements=len(search.requested),
+        buckets=len(buckets),
         milliseconds=milliseconds,
         measured_at=dt.datetime.now(dt.UTC),
     )

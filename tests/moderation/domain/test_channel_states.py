@@ -14,6 +14,12 @@ def test_a_healthy_channel_is_described_by_the_cost_of_its_newest_page() -> None
     assert text == "Healthy. The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
 
 
+def test_a_page_of_several_buckets_names_how_many() -> None:
+    known = KnownChannel(tombstones=34, page_us=5_300, page_rows=51, page_tombstones=83, page_buckets=3)
+    text = "The newest page reads 51\u00a0rows and 83\u00a0tombstones from 3\u00a0buckets in 5.3\u00a0ms."
+    assert describe_state(ChannelState.HEALTHY, known) == f"Healthy. {text}"
+
+
 def test_a_page_without_a_number_of_rows_is_described_without_it() -> None:
     known = KnownChannel(page_us=812_000, page_tombstones=1)
     assert describe_state(ChannelState.SLOW, known) == "Slow. The newest page reads 1\u00a0tombstone in 812\u00a0ms."
