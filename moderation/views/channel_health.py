@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.models import Channel
@@ -26,6 +27,7 @@ from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_
 from moderation.operations.buckets.history import bucket_events
 from moderation.presentation.channel_states import describe_state
 from moderation.presentation.health_strip import BucketEntry, describe_legend, draw_health
+from moderation.views.findings import describe_findings
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
@@ -41,8 +43,9 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
     health = read_channel_health(request.user, channel.pk)
     finding = health.decisive_finding
     context = _describe_channel(channel, health) | {
+        "findings": describe_findings(request.user, health.findings, here=request.path),
         "worst": health.worst(WORST),
-        "state": describe_state(health.state, health.known, finding.summary if finding else ""),
+        "state": describe_state(health.state, health.known, _("See the finding below.") if finding else ""),
         "newest_page": newest_page_lines(health),
         "chart": chart_of_channel(channel.pk, days=parse_span(request.GET.get("days", ""))),
         "spans": SPANS,
@@ -69,6 +72,7 @@ def bucket_health(request: HttpRequest, channel_id: int, bucket: int) -> HttpRes
     channel, health, found = _find_bucket(request, channel_id, bucket)
     context = _describe_channel(channel, health, here=bucket) | _describe_live(request, health, found)
     context |= {
+        "findings": describe_findings(request.user, health.findings_in(bucket), here=request.path),
         "events": bucket_events(request.user, channel.pk, bucket),
         "offers": offers_for(channel.pk, found),
         "may_act": request.user.has_perm(MAINTAIN),

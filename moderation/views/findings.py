@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import permission_required
@@ -38,16 +39,23 @@ _CLUSTER_ANCHORS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link and its label."""
+
+    url: str
+    label: str | Promise
+
+
+@dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A finding, and the page that resolves it. url: "" for none. link: its label.
+    """A finding, and the pages that resolve or explain it, the most useful one first.
 
     is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
     for none or if the user may not start it. run: that job's run, if it is due or running.
     """
 
     finding: Finding
-    url: str
-    link: str | Promise
+    links: Sequence[Link]
     is_event: bool
     job: str = ""
     run: ListedRun | None = None
@@ -55,21 +63,26 @@ class FindingLine:
 
 def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
     """Return the first open findings, and the number of the others. Raises `Forbidden`."""
-    may_act, found = user.has_perm(MAINTAIN), findings_for(user)
-    shown = found[:limit]
-    jobs = [_job_of(finding) for finding in shown]
+    found = findings_for(user)
+    lines = describe_findings(user, found[:limit])
+    return lines, len(found) - len(lines)
+
+
+def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "") -> list[FindingLine]:
+    """Return findings as lines. here: the path of the page, to which none of them links."""
+    may_act = user.has_perm(MAINTAIN)
+    jobs = [_job_of(finding) for finding in findings]
     runs = current_runs(user, {job for job in jobs if job})
-    lines = [
+    return [
         FindingLine(
             finding,
-            *_link_of(finding, user),
+            [link for link in _links_of(finding, user) if link.url and link.url != here],
             is_event=may_act and finding.kind in EVENT_KINDS,
             job=job if may_act else "",
             run=runs.get(job),
         )
-        for finding, job in zip(shown, jobs, strict=True)
+        for finding, job in zip(findings, jobs, strict=True)
     ]
-    return lines, len(found) - len(lines)
 
 
 def _job_of(finding: Finding) -> str:
@@ -83,9 +96,19 @@ def _job_of(finding: Finding) -> str:
 @require_POST
 @permission_required(MAINTAIN, raise_exception=True)
 def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Acknowledge a finding, and return to Home if it was done there."""
-    acknowledge_finding(finding_id, actor=actor_of(request))
+    """Acknowledge a finding, and return to Home or the channel's page if it was done there."""
+    finding = acknowledge_finding(finding_id, actor=actor_of(request))
+    if "at_channel" in request.POST and finding.channel_id is not None:
+        return redirect("channel_health", finding.channel_id)
     return redirect("home" if "at_home" in request.POST else "cluster_health")
+
+
+def _links_of(finding: Finding, user: Actor) -> list[Link]:
+    links = [Link(*_link_of(finding, user))]
+    if finding.kind == MISSING_SURVIVORS and "purge" in finding.details and user.has_perm("moderation.view_purge"):
+        # Its undo restores what it deleted; the finding lists the IDs that are missing.
+        links.insert(0, Link(reverse("purge", args=[int(finding.details["purge"])]), gettext("Open purge")))
+    return links
 
 
 def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noqa: PLR0911

@@ -18,7 +18,7 @@ from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, ChannelDay, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
-from chatstore.operations.findings.channels import HEAVY_BUCKET
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
@@ -157,11 +157,33 @@ def test_a_notice_of_a_finding_has_the_color_of_its_severity(severity: Severity,
         html = read(sign_in(otto), channel)
     finally:
         close_finding(HEAVY_BUCKET, f"{channel.pk}:300")
-    (notice,) = re.findall(r'<p class="notice (\w+)">\s*<span class="chip (\w+)">', html)
+    (notice,) = re.findall(r'<div class="notice finding-notice (\w+)">\s*<p>\s*<span class="chip (\w+)">', html)
     assert notice == (severity.name.lower(),) * 2
     # What it is about may be older than that.
     assert re.search(r"Found (just now|\d+ \w+ ago)", plain(html))
-    assert "since" not in plain(html[html.index('<p class="notice') :].split("</p>")[0])
+    assert "since" not in plain(html[html.index('<div class="notice') :].split("</p>")[0])
+
+
+def test_a_finding_about_missing_messages_leads_to_the_purge_and_is_acknowledged_in_place(
+    ada: User, sign_in: SignIn
+) -> None:
+    channel, client = make_channel(), sign_in(ada)
+    lost = Problem(Severity.CRITICAL, "2 messages are missing after a purge.", {"purge": "47"})
+    finding = open_finding(MISSING_SURVIVORS, f"{channel.pk}:300:47.0", lost)
+    try:
+        of_channel, of_bucket, other = (read(client, channel, bucket) for bucket in (None, 300, 301))
+    finally:
+        path = f"/findings/{finding.pk}/acknowledge/"
+        answer = client.post(path, {"at_channel": "1"})
+    bucket = f"/channels/{channel.pk}/health/300/"
+    for html, links in ((of_channel, ["/purges/47/", bucket]), (of_bucket, ["/purges/47/"])):
+        notice = html[html.index('<div class="notice finding-notice critical">') :].split("</form>")[0]
+        assert re.findall(r'<a class="button small" href="([^"]+)">', notice) == links
+        assert f'action="{path}"' in notice
+    assert "Messages missing. See the finding below." in of_channel
+    assert "finding-notice" not in other
+    assert answer["Location"] == f"/channels/{channel.pk}/health/"
+    assert "finding-notice" not in read(client, channel)
 
 
 def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:

@@ -230,6 +230,10 @@ class ChannelHealth:
         found = self.newest_page.get(name)
         return found.value if found is not None and page is not None and found.measured_at == page.measured_at else None
 
+    def findings_in(self, bucket: int) -> list[Finding]:
+        """Return the open findings about a bucket."""
+        return [one for one in self.findings if one.subject.split(":")[:2] == [str(self.channel_id), str(bucket)]]
+
     def worst(self, limit: int) -> list[BucketHealth]:
         """Return the buckets that are expensive to read, worst first."""
         limits = health_limits()

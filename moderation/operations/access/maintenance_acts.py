@@ -80,13 +80,14 @@ def set_schedule(name: str, schedule: Schedule, *, is_enabled: bool, actor: User
         record_action("schedule_changed", actor=actor, details=details)
 
 
-def acknowledge_finding(finding_id: int, *, actor: User) -> None:
-    """Acknowledge a finding. Raises as chatstore's function."""
+def acknowledge_finding(finding_id: int, *, actor: User) -> Finding:
+    """Acknowledge a finding, and return it. Raises as chatstore's function."""
     with transaction.atomic():
         records.acknowledge_finding(finding_id, actor=actor)
         finding = Finding.objects.get(pk=finding_id)
         details = {"finding": finding.kind, "subject": finding.subject, "summary": str(finding.summary)}
         record_action("finding_acknowledged", actor=actor, details=details)
+    return finding
 
 
 def _record(action: str, run: JobRun, actor: User, **details: str) -> None:

@@ -87,7 +87,7 @@ def test_an_open_request_is_notified_as_raids_are(lena: User, asked: PurgeApprov
     check_approvals(timezone.now())
     assert "requests approval to delete 20 messages" in found.get().summary
     lines, _others = list_findings(make_user("ada", group="admins"), limit=1_000)
-    assert [line.url for line in lines if line.finding == found.get()] == [f"/purges/{asked.purge_id}/"]
+    assert [line.links[0].url for line in lines if line.finding == found.get()] == [f"/purges/{asked.purge_id}/"]
     approve_purge(asked.purge_id, asked.pk, approver=lena)
     check_approvals(timezone.now())
     assert not found.exists()
