@@ -15,6 +15,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.channels import MISSING_SURVIVORS
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.store import cassandra
+from moderation.presentation.formats import format_datetime
 
 SignIn = Callable[[User], Client]
 
@@ -66,6 +67,7 @@ def test_a_job_has_its_next_run_and_its_last_result(otto: User, sign_in: SignIn)
     assert f'"/maintenance/runs/{run.pk}/"' in jobs
     assert '<span class="chip failed">failed</span>' in jobs
     assert "node 3 did not answer" in jobs
+    assert f">{format_datetime(now)}</time></a>" in jobs
     run.delete()
 
 

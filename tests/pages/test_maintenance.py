@@ -14,6 +14,7 @@ from chatstore.models import Channel, Guild, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
+from moderation.presentation.formats import format_datetime
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
 
@@ -73,8 +74,11 @@ def test_the_last_thirty_runs_are_labelled_marks(page: Client, job: str) -> None
 
 def test_a_failed_run_is_on_top_until_the_next_success(page: Client, job: str) -> None:
     now = postgres_now()
-    failed = make_ended_run(job, at=now - dt.timedelta(hours=2), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    ended_at = now - dt.timedelta(hours=2)
+    failed = make_ended_run(job, at=ended_at, state=RunState.FAILED, error="Node 127.0.0.2 is down.")
     html = read(page, "/maintenance/")
+    # With its date: a run may have ended on another day.
+    assert re.search(rf">{format_datetime(ended_at)}</time>\s*\(", html)
     assert (
         html.index("Failed, with no successful run since")
         < html.index("Node 127.0.0.2 is down.")

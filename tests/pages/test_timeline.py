@@ -53,6 +53,14 @@ def test_the_newest_messages_are_shown_in_posting_order(previewed: PreviewedPurg
     assert ids_shown(html) == previewed.ids
 
 
+def test_the_history_of_a_channel_that_was_never_counted_says_what_counts_it(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    foot = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split('<div class="strip-foot">')[1].split("<details")[0]))
+    assert "not counted yet A preview or a purge counts the messages of each period that it reads." in foot
+
+
 def test_scrolling_in_both_directions_shows_each_message_once(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(230)
     write(channel, ids)
