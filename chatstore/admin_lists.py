@@ -24,6 +24,9 @@ from chatstore.operations.rights import scope_for
 BEFORE = "before"
 """Query parameter: the last ID of the page before, exclusive."""
 
+MAX_COUNTED = 10_000
+"""Rows up to which those of a table are counted, in some milliseconds; statistics of small tables are far off."""
+
 ROWS_PER_PAGE = 50
 """Unfold renders a row in half a millisecond."""
 
@@ -31,17 +34,21 @@ ROWS_PER_PAGE = 50
 class KeysetPages:
     """The pages of a list as Unfold's template needs them. older: URL of the next page, or "".
 
-    count: number of all rows of a list of one page; None for more pages. estimate: number of all rows, from Postgres's
-    statistics; None for a part of them, and if they are counted.
+    count: number of all rows of a list of one page, and of a small table; None for others. estimate: number of all
+    rows, from Postgres's statistics; None for a part of them, and if they are counted. more_than: the number up to
+    which they were counted, if there are more although the statistics say less.
     """
 
     template_name = "admin/keyset_pagination.html"
 
-    def __init__(self, *, older: str, is_first: bool, count: int | None, estimate: int | None) -> None:
+    def __init__(
+        self, *, older: str, is_first: bool, count: int | None, estimate: int | None, more_than: int | None
+    ) -> None:
         self.older = older
         self.is_first = is_first
         self.count = count
         self.estimate = estimate
+        self.more_than = more_than
 
 
 class KeysetChangeList(ChangeList):  # type: ignore[misc]
@@ -69,11 +76,16 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         is_more = len(found) > ROWS_PER_PAGE
         is_first = BEFORE not in request.GET
         is_all = not (self.query or self.has_active_filters)
+        count = len(found) if is_first and not is_more else None
+        estimate = estimate_rows(self.model) if is_more and is_all else None
+        if estimate is not None and estimate < MAX_COUNTED:
+            count, estimate = count_rows(self.model), None
         self.paginator = KeysetPages(
             older=self.get_query_string({BEFORE: str(self.result_list[-1].pk)}) if is_more else "",
             is_first=is_first,
-            count=len(found) if is_first and not is_more else None,
-            estimate=estimate_rows(self.model) if is_more and is_all else None,
+            count=count,
+            estimate=estimate,
+            more_than=MAX_COUNTED if is_more and is_all and count is None and estimate is None else None,
         )
 
 
@@ -165,6 +177,12 @@ def search_names(rows: NamedQuerySet[Any], text: str) -> QuerySet[Any]:
     with suppress(BadInput):
         keys.append(parse_snowflake(text))
     return rows.filter(pk__in=keys)
+
+
+def count_rows(model: type[Model]) -> int | None:
+    """Return how many rows a table has; None if there are more than `MAX_COUNTED`, which Postgres does not read."""
+    count: int = model._base_manager.order_by()[: MAX_COUNTED + 1].count()
+    return None if count > MAX_COUNTED else count
 
 
 def estimate_rows(model: type[Model]) -> int:

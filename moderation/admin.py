@@ -208,6 +208,7 @@ class RaidSettingsAdmin(RecordedAdmin, KeysetAdmin):
     list_select_related = ("guild",)
     search_fields = ("guild__name", "=guild__id")
     autocomplete_fields = ("guild",)
+    empty_text = gettext_lazy("All servers use the default settings. Add settings for a server to change them.")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False: to return to the defaults, they are entered."""
