@@ -17,7 +17,7 @@ from chatstore.operations.health.channel_health import BucketHealth, ChannelHeal
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
 from moderation.presentation.channel_states import LABELS as CHANNEL_LABELS
-from moderation.presentation.health_strip import STATE_LABELS
+from moderation.presentation.health_strip import STATE_LABELS, UNWRITTEN
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
@@ -98,8 +98,7 @@ def health_bars(strip: Strip, channel: Channel) -> SafeString:
             (
                 base, bar.bucket, bar.kind, " here" if bar.here else "", 0 if number == last else -1, bar.title,
                 _CURRENT if bar.here else "", bar.title,
-                bar.x, bar.slot, strip.bar_field,
-                bar.x, bar.kept_y, bar.width, bar.kept_height, _dead_part(bar),
+                bar.x, bar.slot, strip.bar_field, *_kept_part(bar), _dead_part(bar),
                 bar.x, strip.bar_field, bar.width,
             )
             for number, bar in enumerate(strip.bars)
@@ -112,7 +111,17 @@ def health_bars(strip: Strip, channel: Channel) -> SafeString:
     return fill("{}{}", bars, outlines)
 
 
+_DOT = 2
+"""Pixels: side of a mark for a bucket that was never written."""
+
 _CURRENT = mark_safe(' aria-current="true"')
+
+
+def _kept_part(bar: Bar) -> tuple[float, float, float, float]:
+    """Return x, y, width and height of what is not dead; of a bucket that was never written a dot."""
+    if bar.kind == UNWRITTEN:
+        return bar.x + (bar.width - _DOT) / 2, bar.y, _DOT, _DOT
+    return bar.x, bar.kept_y, bar.width, bar.kept_height
 
 
 def _dead_part(bar: Bar) -> SafeString | str:
