@@ -127,6 +127,9 @@ _RESULT_NAMES: dict[str, Promise] = {
 }
 """Names of the results that runs record, as within a sentence."""
 
+_OLD = dt.timedelta(days=30)
+"""From then on the age of a time is given as its day."""
+
 _NODE_RESULT_NAMES: dict[str, Promise] = {
     "tombstones on ": gettext_lazy("tombstones on %(node)s"),
     "bytes on ": gettext_lazy("bytes on %(node)s"),
@@ -209,6 +212,14 @@ def stored_text(value: Any) -> Any:
 def ahead(time: dt.datetime) -> SafeString:
     """Render a `<time>` that is still to come, with the exact time on hover."""
     return time_tag(time, formats.format_ahead(time, timezone.now()))
+
+
+@register.simple_tag
+def dated_ago(time: dt.datetime) -> SafeString:
+    """Render a `<time>` with its date and its age: "27 Nov 2026, 04:05 (3 hours ago)"; without the age if it is old."""
+    now = timezone.now()
+    words = {"time": formats.format_datetime(time), "ago": formats.format_ago(time, now)}
+    return time_tag(time, words["time"] if now - time >= _OLD else _("%(time)s (%(ago)s)") % words)
 
 
 @register.simple_tag

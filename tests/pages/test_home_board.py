@@ -67,7 +67,7 @@ def test_a_job_has_its_next_run_and_its_last_result(otto: User, sign_in: SignIn)
     assert f'"/maintenance/runs/{run.pk}/"' in jobs
     assert '<span class="chip failed">failed</span>' in jobs
     assert "node 3 did not answer" in jobs
-    assert f">{format_datetime(now)}</time></a>" in jobs
+    assert f">{format_datetime(now)} (" in jobs
     run.delete()
 
 

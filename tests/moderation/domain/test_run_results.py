@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from moderation.templatetags.maintenance_tags import result_name, result_summary
+import datetime as dt
+
+from moderation.presentation.formats import format_datetime
+from moderation.templatetags.maintenance_tags import dated_ago, result_name, result_summary
 
 
 def test_counts_come_before_other_values() -> None:
@@ -25,3 +28,10 @@ def test_a_heading_begins_with_a_capital_but_the_name_of_a_setting_does_not() ->
         "Of an older version",
         "gc_grace",
     ]
+
+
+def test_the_end_of_a_run_has_its_date_and_its_age_until_it_is_old() -> None:
+    now = dt.datetime.now(dt.UTC)
+    recent, old = now - dt.timedelta(hours=3, minutes=1), now - dt.timedelta(days=40)
+    assert f">{format_datetime(recent)} (3 hours ago)</time>" in dated_ago(recent)
+    assert f">{format_datetime(old)}</time>" in dated_ago(old)
