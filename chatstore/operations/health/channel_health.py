@@ -30,6 +30,7 @@ from chatstore.domain.health import (
     state_of_channel,
 )
 from chatstore.domain.live import Live
+from chatstore.domain.milliseconds import time_at
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, unix_ms
 from chatstore.domain.texts import gettext_lazy as _
@@ -123,7 +124,7 @@ class BucketHealth:
     @property
     def repaired_at(self) -> dt.datetime | None:
         """Start of the last full repair that covered it; None: none is known."""
-        return None if self.repaired is None else _from_ms(self.repaired.value)
+        return None if self.repaired is None else time_at(self.repaired.value)
 
     @property
     def latest(self) -> Figure | None:
@@ -158,7 +159,7 @@ class ChannelHealth:
     @property
     def last_repair_at(self) -> dt.datetime | None:
         """Start of the last full repair of all nodes, as the repair clock has it; None: none within 30 days."""
-        return None if self.last_repair is None else _from_ms(self.last_repair.value)
+        return None if self.last_repair is None else time_at(self.last_repair.value)
 
     @property
     def states(self) -> Mapping[BucketState, int]:
@@ -382,10 +383,6 @@ def _describe(
         repaired=_last_repair_of(bucket, found.get(REPAIRED_AT), last_repair),
         why=explain(known, limits),
     )
-
-
-def _from_ms(ms: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC)
 
 
 def _value_of(figure: Figure | None) -> int | None:
