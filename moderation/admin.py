@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, F, Model, OuterRef, QuerySet, Subquery
+from django.db.models import F, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,11 +23,12 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
-from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL, DISCARDED_LABEL, STATE_LABELS
-from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Purge, PurgeApproval, RaidSettings
+from moderation.domain.state_labels import STATE_LABELS, shown_state
+from moderation.models import AuditEntry, Purge, RaidSettings
 from moderation.operations.access.admin_changes import record_admin_change
+from moderation.operations.selection.shown_states import filter_by_shown_state, with_shown_states
 from moderation.presentation.audit import AUDIT_ACTIONS, label_of
+from moderation.presentation.texts import translate
 
 MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
@@ -68,6 +70,22 @@ class ActionFilter(admin.SimpleListFilter):
         return queryset.filter(action=self.value()) if self.value() else queryset
 
 
+class StateFilter(admin.SimpleListFilter):
+    """Purges in a state, in the words of the list."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the states with their labels."""
+        return [(shown, capfirst(translate(label))) for shown, label in STATE_LABELS.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Purge]) -> QuerySet[Purge]:
+        """Return the purges in the chosen state."""
+        shown = self.value()
+        return filter_by_shown_state(queryset, shown) if shown else queryset
+
+
 def _search(rows: QuerySet[Any], text: str, *, ids: Sequence[str], staff: str) -> QuerySet[Any]:
     """Search for an ID in some columns, or for the account of a member of staff by user name."""
     if not text:
@@ -85,7 +103,7 @@ class PurgeAdmin(ReadOnly):
     """Purges, newest first."""
 
     list_display = ("id", "state_label", "moderator", "messages", "created_at", "finished_at")
-    list_filter = ("state",)
+    list_filter = (StateFilter,)
     list_select_related = ("moderator",)
     search_fields = ("=id", "moderator__username")
     # The page of a purge shows the rest in words.
@@ -97,19 +115,17 @@ class PurgeAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Purge]:
         """Return the purges with what their state alone does not say."""
-        purges: QuerySet[Purge] = super().get_queryset(request)
-        discards = AuditEntry.objects.filter(purge=OuterRef("pk"), action="preview_discarded")
-        requests = PurgeApproval.objects.open().filter(purge=OuterRef("pk"))
-        return purges.annotate(is_discarded=Exists(discards), awaits_approval=Exists(requests))
+        return with_shown_states(super().get_queryset(request))
 
     @admin.display(description=gettext_lazy("State"), ordering="state")
     def state_label(self, purge: Purge) -> str:
         """Return the label of the state, as on other pages."""
-        if purge.state == PurgeState.EXPIRED and getattr(purge, "is_discarded", False):
-            return str(DISCARDED_LABEL)
-        if purge.state == PurgeState.READY and getattr(purge, "awaits_approval", False):
-            return str(AWAITING_APPROVAL_LABEL)
-        return str(STATE_LABELS[purge.state])
+        shown = shown_state(
+            purge.state,
+            is_discarded=getattr(purge, "is_discarded", False),
+            awaits_approval=getattr(purge, "awaits_approval", False),
+        )
+        return translate(STATE_LABELS[shown])
 
     @admin.display(description=gettext_lazy("Purge"))
     def page(self, purge: Purge) -> str:

@@ -1,4 +1,4 @@
-"""Labels of the states of a purge, for pages and for messages that name a state."""
+"""Labels of the states of a purge, for lists, filters, pages, and messages that name a state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from chatstore.domain.texts import pgettext_lazy
 from moderation.domain.states import PurgeState
 
+DISCARDED = "discarded"
+"""State shown of a preview that expired because it was discarded."""
+
+AWAITING_APPROVAL = "awaiting_approval"
+"""State shown of a preview that another person must approve before it is a purge."""
+
 STATE_LABELS: Mapping[str, str] = {
     PurgeState.DRAFT: pgettext_lazy("state of a purge", "draft"),
     PurgeState.SCANNING: pgettext_lazy("state of a purge", "scanning"),
     PurgeState.READY: pgettext_lazy("state of a purge", "waiting for confirmation"),
+    AWAITING_APPROVAL: pgettext_lazy("state of a purge", "waiting for approval"),
     PurgeState.NOTHING_MATCHED: pgettext_lazy("state of a purge", "no matches"),
     PurgeState.EXPIRED: pgettext_lazy("state of a purge", "expired"),
+    DISCARDED: pgettext_lazy("state of a purge", "discarded"),
     PurgeState.QUEUED: pgettext_lazy("state of a purge", "queued"),
     PurgeState.RUNNING: pgettext_lazy("state of a purge", "running"),
     PurgeState.WAITING: pgettext_lazy("state of a purge", "waiting"),
@@ -28,9 +36,13 @@ STATE_LABELS: Mapping[str, str] = {
     PurgeState.DONE: pgettext_lazy("state of a purge", "done"),
     PurgeState.DONE_WITH_FAILURES: pgettext_lazy("state of a purge", "done, not all deleted"),
 }
+"""Labels by the state that is shown, which `shown_state` returns. Each is a filter of the lists of purges."""
 
-DISCARDED_LABEL = pgettext_lazy("state of a purge", "discarded")
-"""Of a preview that expired because it was discarded."""
 
-AWAITING_APPROVAL_LABEL = pgettext_lazy("state of a purge", "waiting for approval")
-"""Of a preview that another person must approve before it is a purge."""
+def shown_state(state: str, *, is_discarded: bool = False, awaits_approval: bool = False) -> str:
+    """Return the state that pages show: that of the purge, or what it does not say about a preview."""
+    if state == PurgeState.EXPIRED and is_discarded:
+        return DISCARDED
+    if state == PurgeState.READY and awaits_approval:
+        return AWAITING_APPROVAL
+    return state

@@ -24,6 +24,7 @@ from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.access.staff_names import shares_name
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.steps.totals import PurgeTotals
@@ -286,8 +287,14 @@ def without_full_stop(text: str) -> str:
 
 @register.filter
 def staff_name(account: AbstractUser) -> str:
-    """Return the name of a staff account, with invisible characters spelt out."""
-    return show_hidden(name_of(account))
+    """Return the name of a staff account, with invisible characters spelt out.
+
+    With the user name where the account is listed beside others of the same name.
+    """
+    name, user_name = name_of(account), account.get_username()
+    if not shares_name(account) or name == user_name:
+        return show_hidden(name)
+    return _("%(name)s (%(user_name)s)") % {"name": show_hidden(name), "user_name": show_hidden(user_name)}
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from chatstore.models import Channel
-from moderation.operations.selection.summary import ListedPurge
+from moderation.operations.selection.summary import ListedProgress, ListedPurge
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_each, fill_named, join
 from moderation.presentation.page_urls import url_of
@@ -35,6 +35,8 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
     """
     purge = listed.purge
     notes = [fill("<bdi>{}</bdi>", staff_name(purge.moderator)), ago(purge.created_at)]
+    if listed.progress is not None:
+        notes.insert(0, fill('<b class="progress-note">{}</b>', _format_progress(listed.progress)))
     if listed.still_deleted is not None:
         deleted, total = formats.format_number(listed.still_deleted), formats.format_number(purge.manifest)
         notes.append(fill_named(_("%(deleted)s of %(total)s deleted"), deleted=deleted, total=total))
@@ -51,6 +53,15 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         # A line never begins with a dot.
         join(notes, "\u00a0·\n"),
     )
+
+
+def _format_progress(progress: ListedProgress) -> str:
+    # Rounded down, so that 100 means all.
+    return _("%(done)s of %(total)s (%(percent)s %%)") % {
+        "done": formats.format_number(progress.done),
+        "total": formats.format_number(progress.total),
+        "percent": formats.format_number(progress.done * 100 // progress.total),
+    }
 
 
 @register.simple_tag(takes_context=True)

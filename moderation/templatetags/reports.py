@@ -11,16 +11,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chatstore.domain.controls import show_hidden
 from chatstore.domain.reports import ReportCategory, Resolution
 from chatstore.models import ReportCase
-from moderation.operations.access.visibility import name_of
 from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
-from moderation.templatetags.chat import format_ago, time_tag, visible
+from moderation.templatetags.chat import format_ago, staff_name, time_tag, visible
 from moderation.templatetags.people import avatar
 from moderation.views.reports import author_name, is_claimed
 
@@ -75,7 +73,7 @@ def repeat_label(this_week: int) -> str:
 @register.simple_tag
 def claim_of(case: ReportCase) -> str:
     """Return the name of the moderator who has claimed an open case; "" if it is free."""
-    return show_hidden(name_of(case.claimed_by)) if is_claimed(case) and case.claimed_by is not None else ""
+    return staff_name(case.claimed_by) if is_claimed(case) and case.claimed_by is not None else ""
 
 
 @register.simple_tag
@@ -126,5 +124,5 @@ def _draw_repeated(this_week: int) -> SafeString:
 
 def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
     when = time_tag(case.resolved_at, format_ago(case.resolved_at, timezone.now())) if case.resolved_at else ""
-    state = fill_named(_("<bdi>%(name)s</bdi>, %(ago)s"), name=show_hidden(name_of(by)), ago=when)
+    state = fill_named(_("<bdi>%(name)s</bdi>, %(ago)s"), name=staff_name(by), ago=when)
     return _Line(resolution_label(case.resolution), state)

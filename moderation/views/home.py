@@ -16,16 +16,17 @@ from chatstore.domain.snowflakes import unix_ms
 from chatstore.models import Channel
 from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
-from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL
+from moderation.domain.state_labels import AWAITING_APPROVAL
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
-from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible
+from moderation.operations.access.staff_names import mark_shared_names
+from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_over_visible
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.approvals import open_approvals, own_requests
-from moderation.operations.purging.listing import STATE_FILTERS, newest_purges, with_outcomes
-from moderation.operations.selection.summary import ListedPurge, describe_lists
+from moderation.operations.purging.listing import describe_lists, newest_purges
+from moderation.operations.selection.summary import ListedPurge
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 from moderation.views.menu import pages_titled
@@ -36,6 +37,9 @@ FINDINGS_AT_HOME = 6
 
 _RUNNING = ACTIVE_PURGES - {PurgeState.PAUSED} | {PurgeState.SCANNING}
 """Purges that go on without a person."""
+
+_DONE = frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED})
+"""Purges that ended, and of which nothing was restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +76,15 @@ def home(request: HttpRequest) -> HttpResponse:
 def _list_purges(user: Actor) -> dict[str, Any]:
     """Return the purges that Home lists, all of them described together."""
     approvals, erasures = open_approvals(user), open_requests(user)
+    requesters = [*(one.requested_by for one in approvals), *(one.requested_by for one in erasures)]
+    mark_shared_names(user, requesters, right=VIEW_PURGES)
     ready, paused, running, finished, to_approve, to_erase = describe_lists(
         user,
         [
             newest_purges(user, (PurgeState.READY,), limit=RECENT_PURGES),
             newest_purges(user, (PurgeState.PAUSED,), limit=RECENT_PURGES),
             newest_purges(user, _RUNNING, limit=RECENT_PURGES),
-            newest_purges(user, STATE_FILTERS["done"], limit=RECENT_PURGES),
+            newest_purges(user, _DONE, limit=RECENT_PURGES),
             [approval.purge for approval in approvals],
             [erasure.purge for erasure in erasures],
         ],
@@ -88,12 +94,12 @@ def _list_purges(user: Actor) -> dict[str, Any]:
     attention = [listed for listed in stopped if _may_continue(user, listed)]
     in_progress = [*running, *(listed for listed in stopped if listed not in attention)]
     in_progress.sort(key=lambda listed: listed.purge.pk, reverse=True)
-    awaiting = [listed.purge.pk for listed in in_progress if listed.state_label == AWAITING_APPROVAL_LABEL]
+    awaiting = [listed.purge.pk for listed in in_progress if listed.shown_state == AWAITING_APPROVAL]
     requests = own_requests(user, awaiting) if awaiting else {}
     return {
         "attention": attention,
         "in_progress": [(listed, requests.get(listed.purge.pk)) for listed in in_progress],
-        "finished": with_outcomes(finished),
+        "finished": finished,
         "approval_requests": list(zip(to_approve, approvals, strict=True)),
         "erasure_requests": list(zip(to_erase, erasures, strict=True)),
     }
@@ -101,7 +107,7 @@ def _list_purges(user: Actor) -> dict[str, Any]:
 
 def _may_continue(user: Actor, listed: ListedPurge) -> bool:
     """Return whether a preview or a paused purge waits for the user, and not for the approval of another person."""
-    return listed.state_label != AWAITING_APPROVAL_LABEL and may_over_visible(user, ADD_PURGE, listed.purge)
+    return listed.shown_state != AWAITING_APPROVAL and may_over_visible(user, ADD_PURGE, listed.purge)
 
 
 @require_safe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
@@ -10,13 +10,15 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.confirmation import require_confirmation
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, NotFound
 from chatstore.domain.snowflakes import parse_snowflake
+from moderation.domain.state_labels import AWAITING_APPROVAL, STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.forms import ConfirmForm, read_cursor, read_manifest_hash, read_selected
 from moderation.models import Purge
@@ -26,8 +28,9 @@ from moderation.operations.preview.narrowing import keep_author, keep_channel, k
 from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
-from moderation.operations.purging.listing import STATE_FILTERS, list_deleted, list_purges
+from moderation.operations.purging.listing import list_deleted, list_purges
 from moderation.presentation.html import fill_named
+from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, describe_zoom, panel_version, poll_version
@@ -36,15 +39,11 @@ from moderation.views.session import actor_of
 _NARROW = {"keep_author": keep_author, "only_author": keep_other_authors, "keep_channel": keep_channel}
 """Operations by the name of the button, whose value is an ID."""
 
-_FILTER_LABELS = {
-    "running": gettext_lazy("Running"),
-    "ready": gettext_lazy("Waiting for confirmation"),
-    "done": gettext_lazy("Done"),
-    "failed": gettext_lazy("Failed"),
-    "undone": gettext_lazy("Restored"),
-    "erased": gettext_lazy("Permanently deleted"),
-    "cancelled": gettext_lazy("Cancelled"),
-}
+_COMMON_FILTERS = (
+    *(PurgeState.RUNNING, PurgeState.PAUSED, PurgeState.READY, AWAITING_APPROVAL),
+    *(PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDONE, PurgeState.CANCELLED),
+)
+"""Filters by state that are always shown. All others are in a list that opens."""
 
 
 @require_safe
@@ -66,18 +65,24 @@ def purges(request: HttpRequest) -> HttpResponse:
         "nav": "purges",
         "page": listed,
         "approval_requests": approvals_for(request.user) if before is None and not state else None,
-        "filters": {key: _FILTER_LABELS[key] for key in STATE_FILTERS},
+        "filters": _label_filters(_COMMON_FILTERS),
+        "more_filters": _label_filters(shown for shown in STATE_LABELS if shown not in _COMMON_FILTERS),
         "state": state,
         "by": moderator,
         "in_channel": channel_id,
         "channel": channel,
         "pressed": _pressed_filters(
-            state=str(_FILTER_LABELS.get(state, "")),
+            state=translate(STATE_LABELS[state]) if state else "",
             by=moderator,
             channel="" if channel_id is None else str(channel.full_name if channel else channel_id),
         ),
     }
     return render(request, "moderation/purge/list.html", context)
+
+
+def _label_filters(states: Iterable[str]) -> dict[str, str]:
+    """Return the labels of filters by state, in the words of the rows."""
+    return {shown: capfirst(translate(STATE_LABELS[shown])) for shown in states}
 
 
 def _pressed_filters(*, state: str = "", by: str = "", channel: str = "") -> dict[str, SafeString | str]:

@@ -1,14 +1,46 @@
-"""Display names that several staff accounts have."""
+"""Display names that several staff accounts have: lists of people then show the user name too."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
+from django.contrib.auth.models import AbstractUser
 from django.db.models import QuerySet
 
+from chatstore.models import RoleGrant
 from chatstore.models.users import User
-from moderation.operations.access.visibility import name_of
+from chatstore.operations.rights import scope_for
+from moderation.operations.access.visibility import Actor, name_of
+
+_SHARES_NAME = "_shares_name"
+"""Attribute of an account that is shown beside others."""
+
+
+def known_accounts(user: Actor, right: str) -> QuerySet[User]:
+    """Return all staff for a role in the whole installation, else those who have or had a role where the user has the
+    right: who else is staff is none of their business.
+    """
+    scope = scope_for(user, right)
+    if scope.every_guild:
+        return User.objects.all()
+    return User.objects.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
+
+
+def mark_shared_names(user: Actor, accounts: Iterable[User | None], *, right: str) -> None:
+    """Mark those of some accounts whose display name other staff has that a user knows by a right, in one statement.
+
+    `shares_name` reads the mark.
+    """
+    shown = [account for account in accounts if account is not None]
+    names = shared_names(shown, among=known_accounts(user, right)) if shown else set()
+    for account in shown:
+        setattr(account, _SHARES_NAME, name_of(account) in names)
+
+
+def shares_name(account: AbstractUser) -> bool:
+    """Return whether an account was marked as one of several with the same display name."""
+    return bool(getattr(account, _SHARES_NAME, False))
 
 
 def shared_names(accounts: Iterable[User], *, among: QuerySet[User]) -> set[str]:

@@ -16,12 +16,12 @@ from chatstore.domain.errors import NotFound
 from chatstore.domain.row_ids import EPOCH_MS, encode_row_id
 from chatstore.domain.snowflakes import unix_ms
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser, Guild, RoleGrant
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
-from moderation.operations.access.staff_names import shared_names
+from moderation.operations.access.staff_names import known_accounts, shared_names
 from moderation.operations.access.visibility import NO_GUILD, Actor, name_of, visible_purges
 from moderation.operations.lookup.purge_index import find_parts
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -126,18 +126,8 @@ def account_named(text: str) -> User | None:
 
 def account_names(user: Actor, right: str) -> list[str]:
     """Return the first user names to choose from, of people whom a user knows by a right."""
-    accounts = _known_accounts(user, right).order_by("username")
+    accounts = known_accounts(user, right).order_by("username")
     return list(accounts.values_list("username", flat=True)[:MAX_ACCOUNTS])
-
-
-def _known_accounts(user: Actor, right: str) -> QuerySet[User]:
-    """Return all staff for a role in the whole installation, else those who have or had a role where the user has the
-    right: who else is staff is none of their business.
-    """
-    scope = scope_for(user, right)
-    if scope.every_guild:
-        return User.objects.all()
-    return User.objects.filter(pk__in=RoleGrant.objects.within(scope).order_by().values("account"))
 
 
 def _iterate(rows: QuerySet[AuditEntry]) -> Iterator[ListedEntry]:
@@ -223,7 +213,7 @@ def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry
 
 def _with_shared_names(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
     actors = [one.entry.actor for one in listed if one.entry.actor is not None]
-    shared = shared_names(actors, among=_known_accounts(user, VIEW_AUDIT))
+    shared = shared_names(actors, among=known_accounts(user, VIEW_AUDIT))
     return [
         replace(one, shares_name=one.entry.actor is not None and name_of(one.entry.actor) in shared) for one in listed
     ]

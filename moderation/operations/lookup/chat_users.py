@@ -26,6 +26,7 @@ from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import LedgerRow, read_ledgers
 from moderation.models import ManifestBucket
+from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, Actor, require, visible_channels, visible_purges
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.presentation.activity import ActivityStrips, draw_activity
@@ -215,5 +216,6 @@ def _count_of(author_id: int) -> Cast:
 def _describe(user: Actor, counts: dict[int, int], *, limit: int) -> list[MatchedByPurge]:
     shown = list(counts)[:limit]
     found = visible_purges(user).defer("manifest_hash").in_bulk(shown)
+    mark_shared_names(user, (purge.moderator for purge in found.values()), right=VIEW_PURGES)
     listed = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
     return [MatchedByPurge(entry, counts[entry.purge.pk]) for entry in listed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet, Sum
@@ -13,27 +14,26 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, EXPIRES_FROM, WITHOUT_COPIES, PurgeState
-from moderation.models import Hold, ManifestBucket, ManifestSummary, Purge, PurgePeriod
-from moderation.operations.access.visibility import Actor, visible_channels, visible_purges
+from moderation.domain.state_labels import STATE_LABELS
+from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, EXPIRES_FROM, PurgeState
+from moderation.models import Hold, ManifestBucket, ManifestSummary, Purge, PurgePeriod, Undo
+from moderation.operations.access.staff_names import mark_shared_names
+from moderation.operations.access.visibility import VIEW_PURGES, Actor, visible_channels, visible_purges
 from moderation.operations.holds import times_held
-from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.operations.selection.shown_states import filter_by_shown_state
+from moderation.operations.selection.summary import ListedProgress, ListedPurge, describe_purges
+from moderation.operations.steps.totals import count_decided
 
 PURGES_PER_PAGE = 30
 
 MAX_PLACES = 2
 """Channels that are named for each purge in the list of what was deleted recently."""
 
-STATE_FILTERS: dict[str, frozenset[PurgeState]] = {
-    "running": ACTIVE_PURGES,
-    "ready": frozenset({PurgeState.SCANNING, PurgeState.READY}),
-    "done": frozenset({PurgeState.DONE, PurgeState.DONE_WITH_FAILURES, PurgeState.UNDO_EXPIRED}),
-    "failed": frozenset({PurgeState.DONE_WITH_FAILURES}),
-    "undone": frozenset({PurgeState.UNDONE, PurgeState.PARTLY_UNDONE}),
-    "erased": WITHOUT_COPIES,
-    "cancelled": frozenset({PurgeState.CANCELLED, PurgeState.EXPIRED}),
-}
-"""Filters by state."""
+_OWN_ONLY = frozenset({PurgeState.SCANNING, PurgeState.READY})
+"""States of previews, which are listed on Home for their moderator only."""
+
+_PROGRESSING = ACTIVE_PURGES - {PurgeState.UNDOING}
+"""States in which a purge has deleted some of its messages; a queued one has if it was continued."""
 
 _MAY_HAVE_LEFT_MESSAGES = frozenset(
     {PurgeState.CANCELLED, PurgeState.DONE_WITH_FAILURES, PurgeState.PARTLY_UNDONE, PurgeState.UNDO_EXPIRED}
@@ -79,7 +79,10 @@ def list_purges(
     before: int | None = None,
     limit: int = PURGES_PER_PAGE,
 ) -> PurgePage:
-    """Return the purges that a user may see. Raises `BadInput` for an unknown state."""
+    """Return the purges that a user may see. state: as the list shows it, a key of `STATE_LABELS`.
+
+    Raises `BadInput` for an unknown state.
+    """
     purges = _by_moderator(_in_state(user, state), moderator)
     if channel_id is not None:
         # Purges that are still being scanned, or matched nothing, have the channel in their selection only.
@@ -91,7 +94,8 @@ def list_purges(
         purges = purges.filter(pk__lt=before)
     found = list(purges[: limit + 1])
     shown = found[:limit]
-    return PurgePage(with_outcomes(describe_purges(user, shown)), older=shown[-1].pk if len(found) > limit else None)
+    listed = with_list_facts(user, describe_purges(user, shown))
+    return PurgePage(listed, older=shown[-1].pk if len(found) > limit else None)
 
 
 def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None) -> DeletedPage:
@@ -109,6 +113,7 @@ def list_deleted(user: Actor, *, moderator: str = "", before: int | None = None)
     found = list(purges[: PURGES_PER_PAGE + 1])
     shown = found[:PURGES_PER_PAGE]
     older = shown[-1].pk if len(found) > PURGES_PER_PAGE else None
+    mark_shared_names(user, (purge.moderator for purge in shown), right=VIEW_PURGES)
     return DeletedPage(_with_places(user, _with_undo_until(describe_purges(user, shown))), older)
 
 
@@ -137,7 +142,7 @@ def _count_still_deleted(ids: Sequence[int]) -> dict[int, int]:
 def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
     """Return the newest purges in some states that a user may see, without the previews of other moderators."""
     purges = _newest_first(user).filter(state__in=states)
-    return list(purges.exclude(Q(state__in=STATE_FILTERS["ready"]) & ~Q(moderator_id=user.pk))[:limit])
+    return list(purges.exclude(Q(state__in=_OWN_ONLY) & ~Q(moderator_id=user.pk))[:limit])
 
 
 def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
@@ -152,16 +157,56 @@ def _in_state(user: Actor, state: str) -> QuerySet[Purge]:
     purges = _newest_first(user)
     if not state:
         return purges
-    if state not in STATE_FILTERS:
+    if state not in STATE_LABELS:
         raise BadInput(_("Unknown state “%(state)s”. Choose one of the filters.", state=state))
-    return purges.filter(state__in=STATE_FILTERS[state])
+    return filter_by_shown_state(purges, state)
 
 
 def _newest_first(user: Actor) -> QuerySet[Purge]:
     return visible_purges(user).defer("manifest_hash").order_by("-id")
 
 
-def with_outcomes(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+def describe_lists(
+    user: Actor, lists: Sequence[Sequence[Purge]], *, requested: Collection[int] = ()
+) -> list[list[ListedPurge]]:
+    """Return several lists of purges as one list shows them, in as many queries as one list.
+
+    requested: IDs of purges that wait for approval.
+    """
+    described = describe_purges(user, [*chain.from_iterable(lists)], requested=requested)
+    listed = iter(with_list_facts(user, described))
+    return [list(islice(listed, len(purges))) for purges in lists]
+
+
+def with_list_facts(user: Actor, listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+    """Add what a list shows of its purges, in the same number of statements for any number of them.
+
+    How far those are that run; of those that have ended, until when they can be undone, and how much they deleted if it
+    was not all; and which moderators share a name.
+    """
+    mark_shared_names(user, (one.purge.moderator for one in listed), right=VIEW_PURGES)
+    return _with_outcomes(_with_progress(listed))
+
+
+def _with_progress(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
+    """Add to purges that run, or are being undone, how far they are: the numbers of their pages."""
+    running = [one.purge.pk for one in listed if one.purge.state in _PROGRESSING]
+    undoing = [one.purge.pk for one in listed if one.purge.state == PurgeState.UNDOING]
+    done = count_decided(running) if running else {}
+    undos = Undo.objects.filter(purge__in=undoing, finished_at=None).order_by("pk") if undoing else ()
+    latest = {undo.purge_id: undo for undo in undos}
+    shown = []
+    for one in listed:
+        purge, progress = one.purge, None
+        if purge.pk in done and (done[purge.pk] or purge.state != PurgeState.QUEUED):
+            progress = ListedProgress(done[purge.pk], purge.manifest)
+        elif undo := latest.get(purge.pk):
+            progress = ListedProgress(undo.requested, max(undo.expected or 0, undo.requested))
+        shown.append(replace(one, progress=progress) if progress and progress.total else one)
+    return shown
+
+
+def _with_outcomes(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add to purges that have ended until when they can be undone, and how much they deleted if it was not all."""
     ended = [one.purge.pk for one in listed if one.purge.state in _MAY_HAVE_LEFT_MESSAGES]
     counts = _count_still_deleted(ended) if ended else {}

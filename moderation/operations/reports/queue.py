@@ -15,6 +15,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, ReportCase
 from chatstore.models.reports import ReportCaseQuerySet
 from chatstore.operations.rights import restrict, scope_for
+from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import Actor, may_in, require
 
 VIEW_REPORTS = "chatstore.view_reportcase"
@@ -131,7 +132,8 @@ def next_case(user: Actor, *, after: int) -> int | None:
 
 
 def describe_cases(user: Actor, cases: Sequence[ReportCase]) -> list[ListedCase]:
-    """Return cases with their authors: two statements for any number."""
+    """Return cases with their authors, and their staff told apart: three statements for any number."""
+    mark_shared_names(user, (by for case in cases for by in (case.claimed_by, case.resolved_by)), right=VIEW_REPORTS)
     authors = ChatUser.objects.in_bulk({case.author_id for case in cases if case.author_id is not None})
     this_week = _count_week(user, sorted({case.author_id for case in cases if case.author_id is not None}))
     return [

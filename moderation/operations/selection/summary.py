@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Protocol
 
 from django.utils.text import capfirst
@@ -13,11 +12,12 @@ from django.utils.text import capfirst
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.selection import Selection
-from moderation.domain.state_labels import AWAITING_APPROVAL_LABEL, DISCARDED_LABEL, STATE_LABELS
+from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Purge, PurgeApproval
+from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.selection.scope import scope_of
+from moderation.operations.selection.shown_states import shown_states
 from moderation.presentation.wording import summarize_selection
 
 FindChannels = Callable[[Iterable[int]], Mapping[int, Channel]]
@@ -35,22 +35,36 @@ class Summarize(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ListedProgress:
+    """Messages of a running purge or undo whose outcome is known, of all that it includes."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class ListedPurge:
     """Purge with a summary of its selection. channel_id: if it names exactly one channel.
 
     title: the summary with the count, if known: "1,204 messages by Victor in #general, except pinned".
-    state_label: the state in words, as the purge's own page has it. undo_until: end of the undo period, if the list
-    includes it. still_deleted: messages that the purge deleted and that were not restored, if the list includes it and
-    they are not all that the title counts.
+    shown_state: a key of `STATE_LABELS`. undo_until: end of the undo period, if the list includes it. still_deleted:
+    messages that the purge deleted and that were not restored, if the list includes it and they are not all that the
+    title counts. progress: of a purge that runs or is being undone, if the list includes it.
     """
 
     purge: Purge
     channel_id: int | None
     summary: str
     title: str
-    state_label: str
+    shown_state: str
     undo_until: dt.datetime | None = None
     still_deleted: int | None = None
+    progress: ListedProgress | None = None
+
+    @property
+    def state_label(self) -> str:
+        """The state in words, as the purge's own page has it."""
+        return STATE_LABELS[self.shown_state]
 
 
 def describe_purges(
@@ -68,7 +82,7 @@ def describe_purges(
     """
     selections = [Selection.from_json(purge.selection) for purge in purges]
     summarize = _read_names(user, selections, find_channels=find_channels, find_users=find_users)
-    labels = _labels_of_previews(purges, requested)
+    states = shown_states(purges, requested=requested)
     return [
         ListedPurge(
             purge,
@@ -76,30 +90,10 @@ def describe_purges(
             summary=summarize(selection),
             # What a running scan has found so far is no count of what the purge includes.
             title=capfirst(summarize(selection, 0 if purge.state == PurgeState.SCANNING else purge.manifest or 0)),
-            state_label=labels.get(purge.pk, STATE_LABELS[purge.state]),
+            shown_state=states[purge.pk],
         )
         for purge, selection in zip(purges, selections, strict=True)
     ]
-
-
-def _labels_of_previews(purges: Sequence[Purge], requested: Collection[int]) -> dict[int, str]:
-    """Return labels of previews whose state alone does not say it all: discarded ones, and those sent for approval."""
-    labels: dict[int, str] = dict.fromkeys(requested, AWAITING_APPROVAL_LABEL)
-    if ready := [purge.pk for purge in purges if purge.state == PurgeState.READY and purge.pk not in labels]:
-        others = PurgeApproval.objects.open().filter(purge__in=ready).order_by().values_list("purge_id", flat=True)
-        labels |= dict.fromkeys(others, AWAITING_APPROVAL_LABEL)
-    if expired := [purge.pk for purge in purges if purge.state == PurgeState.EXPIRED]:
-        ends = AuditEntry.objects.filter(purge__in=expired, action="preview_discarded").order_by()
-        labels |= dict.fromkeys(ends.values_list("purge_id", flat=True), DISCARDED_LABEL)
-    return labels
-
-
-def describe_lists(
-    user: Actor, lists: Sequence[Sequence[Purge]], *, requested: Collection[int] = ()
-) -> list[list[ListedPurge]]:
-    """Return several lists of purges with their summaries, in as many queries as one list."""
-    listed = iter(describe_purges(user, [*chain.from_iterable(lists)], requested=requested))
-    return [list(islice(listed, len(purges))) for purges in lists]
 
 
 def summarize_selections(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from django.db import connection
@@ -55,6 +56,21 @@ SELECT coalesce(sum(deleted), 0), coalesce(sum(already_gone), 0), coalesce(sum(u
         WHERE purge_id = %(purge)s AND kind = '{StepKind.LATER}' AND NOT state IN ({_FINAL}))
 FROM {_PERIODS} WHERE purge_id = %(purge)s
 """
+
+
+_DECIDED = f"""
+SELECT purge.id, (SELECT coalesce(sum(deleted + already_gone), 0) FROM {_PERIODS} WHERE purge_id = purge.id)
+    + (SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = purge.id AND held > 0)
+    + (SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = purge.id AND failed > 0)
+FROM unnest(%(purges)s::bigint[]) AS purge (id)
+"""
+
+
+def count_decided(purge_ids: Sequence[int]) -> dict[int, int]:
+    """Return the number of messages with a verified outcome, all but `left`, by the IDs of purges, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DECIDED, {"purges": list(purge_ids)})
+        return {purge_id: int(count) for purge_id, count in cursor.fetchall()}
 
 
 def count_still_deleted(purge: Purge) -> int:
