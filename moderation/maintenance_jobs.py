@@ -40,8 +40,8 @@ register_jobs(
     Job(
         "erase",
         garbage_collect_erased,
-        _("Erase"),
-        _("Remove erased messages from the disks"),
+        _("Permanent deletion"),
+        _("Remove permanently deleted messages from the disks"),
         # After the repair, which it has to wait for.
         Schedule("0 7 * * *", "UTC"),
         max_attempts=2,

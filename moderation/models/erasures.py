@@ -43,7 +43,7 @@ class Erasure(models.Model):
     class Meta:
         ordering = ("-id",)
         default_permissions = ()
-        permissions = (("erase_purge", "Can erase the copies of a purge"),)
+        permissions = (("erase_purge", "Can permanently delete the copies of a purge"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("purge",), condition=models.Q(decision="approved"), name="one_approved_erasure"

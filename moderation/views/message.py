@@ -44,8 +44,8 @@ _CHIPS: dict[MessageStatus, tuple[str, Promise]] = {
     MessageStatus.GONE: ("", pgettext_lazy("status of a message", "gone")),
     MessageStatus.NEVER_SEEN: ("", pgettext_lazy("status of a message", "never seen")),
 }
-_ERASED = "", pgettext_lazy("status of a message", "erased")
-_BEING_ERASED = "busy", pgettext_lazy("status of a message", "being erased")
+_ERASED = "", pgettext_lazy("status of a message", "permanently deleted")
+_BEING_ERASED = "busy", pgettext_lazy("status of a message", "being permanently deleted")
 _PURGE_OUTCOMES: dict[PurgeOutcome, Promise] = {
     PurgeOutcome.WAITING: gettext_lazy("will delete this message"),
     PurgeOutcome.DELETED: gettext_lazy("deleted this message"),

@@ -30,8 +30,9 @@ class ErasureView:
     may_request: the viewer has the permission, and there is something to erase. held: why a hold forbids it, or "".
     request: the one that waits for an answer. is_mine: the viewer made it. expires_at: when it expires.
     last_request: the last one, if it was rejected or blocked by a hold. erasure: the approved one. copies: what
-    would be deleted; None if the viewer does not decide. also_kept: (purge ID, how many of the messages that purge
-    keeps too). evidence_url: where to export evidence while there is content; "" if the viewer may not.
+    would be deleted; None if the viewer neither sees a request nor may make one. also_kept: (purge ID, how many of the
+    messages that purge keeps too). evidence_url: where to export evidence while there is content; "" if the viewer may
+    not.
     next_run_at: when unreadable copies are removed from the disks; None if unknown, or done.
     """
 
@@ -96,7 +97,7 @@ def describe_erasing(
         last_request=last
         if last is not None and last.decision in (ErasureDecision.REJECTED, ErasureDecision.HELD)
         else None,
-        copies=copies() if has_right else None,
+        copies=copies() if has_right or request else None,
         also_kept=list(request.also_kept.items()) if request else (),
         evidence_url=reverse("purge_evidence", args=[purge.pk]) if may_export_evidence(user, purge) else "",
     )

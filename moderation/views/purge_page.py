@@ -189,7 +189,8 @@ class PurgeFacts:
     @property
     def copies(self) -> CopyCounts:
         """Return the number of copies."""
-        return count_copies(self.totals, still_deleted=self.deleted)
+        not_restored = sum(undo.withdrawn + undo.still_purged for undo in self.undos)
+        return count_copies(self.totals, still_deleted=self.deleted, not_restored=not_restored)
 
 
 def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:

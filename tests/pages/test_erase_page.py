@@ -12,13 +12,14 @@ from django.test import Client
 
 from chatstore.models import Channel
 from chatstore.models.users import User
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.states import PurgeState
 from moderation.models import Erasure, Purge
 from moderation.operations.erasure.execution import erase_purge
 from moderation.operations.erasure.requests import request_erasure
 from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.moderation.channels import make_channel, old_ids, run_to_end
+from tests.moderation.channels import VICTOR, make_channel, old_ids, run_to_end
 from tests.moderation.erasures import chunks_kept, finished_purge, request_and_approve, state_of
 from tests.pages.reading import read_page
 
@@ -56,11 +57,11 @@ def test_one_user_requests_and_another_erases(
     request = Erasure.objects.get(purge=purge)
     mine = read_page(first, at(purge))
     assert "You requested permanent deletion" in mine
-    assert "Permanently delete" not in mine
+    assert "erase/approve/" not in mine
     assert "request <71>" in mine
     assert "permanent deletion</a>: “request <71>”" in read_page(second, "/")
     assert f"{at(purge)}#erasure-request" not in read_page(first, "/")
-    assert "Permanently delete the copies of 20 messages" in read_page(second, at(purge))
+    assert "Permanently delete 20 messages" in read_page(second, at(purge))
     answer = second.post(at(purge) + "erase/approve/", {"erasure": request.pk})
     assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
     shown = read_page(first, at(purge))
@@ -76,10 +77,12 @@ def test_one_user_requests_and_another_erases(
 def test_users_without_permission_see_the_request_but_cannot_decide(
     mona: User, lena: User, sign_in: SignIn, purge: Purge
 ) -> None:
-    assert "Delete permanently" not in read_page(sign_in(mona), at(purge))
+    assert "Permanently delete" not in read_page(sign_in(mona), at(purge))
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     shown = read_page(sign_in(mona), at(purge))
     assert "waiting for approval" in shown
+    assert "these 20 messages can never be restored or read again" in shown
+    assert "A permanent deletion cannot be undone." in shown
     assert "erase/approve/" not in shown
     assert "erase/reject/" not in shown
     assert f"{at(purge)}#erasure-request" not in read_page(sign_in(mona), "/")
@@ -134,7 +137,7 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
         assert listed.count(">permanently deleted<") >= 20
         assert "hello " not in listed
         erase_purge(erased.pk)
-    assert at(erased) in read_page(sign_in(mona), f"/purges/?state=erased&channel={channel.pk}")
+    assert at(erased) in read_page(sign_in(mona), f"/purges/?state=erasing&channel={channel.pk}")
 
 
 def test_a_message_is_not_said_to_be_erased_before_its_copy_is_off_disk(
@@ -145,7 +148,8 @@ def test_a_message_is_not_said_to_be_erased_before_its_copy_is_off_disk(
     def read() -> None:
         shown = " ".join(read_page(client, f"/channels/{channel.pk}/{old_ids(20)[3]}/").split())
         texts = re.findall("The saved copy (is being permanently|has been unreadable|was permanently)", shown)
-        seen.append((*texts, *re.findall(">((?:being )?erased)</span>", shown.split('id="place"')[0])))
+        chips = re.findall(">((?:being )?permanently deleted)</span>", shown.split('id="place"')[0])
+        seen.append((*texts, *chips))
 
     read()
     erase_purge(erased.pk)
@@ -154,9 +158,9 @@ def test_a_message_is_not_said_to_be_erased_before_its_copy_is_off_disk(
     Purge.objects.filter(pk=erased.pk).update(state=PurgeState.ERASED)
     read()
     assert seen == [
-        ("is being permanently", "being erased"),
-        ("has been unreadable", "being erased"),
-        ("was permanently", "erased"),
+        ("is being permanently", "being permanently deleted"),
+        ("has been unreadable", "being permanently deleted"),
+        ("was permanently", "permanently deleted"),
     ]
 
 
@@ -167,14 +171,39 @@ def test_a_partly_restored_purge_says_what_happens_to_which_messages(
     request_undo(purge.pk, moderator=purge.moderator, part=part, reason="Appeal accepted")
     run_to_end(purge)
     effect = (
-        "Once approved, the copies of 20 messages are deleted. 5 of these messages were restored and are not affected. "
-        "The other 15 can never be restored or read again. They stay deleted."
+        "Once approved, 15 messages can never be restored or read again. They stay deleted. 5 messages were restored "
+        "and are not affected: only their copies are deleted. A permanent deletion cannot be undone."
     )
     assert effect in " ".join(read_page(sign_in(lena), at(purge)).split())
     request_erasure(purge.pk, moderator=lena, reason="request 71")
     shown = " ".join(read_page(sign_in(ada), at(purge)).split())
     assert effect in shown
-    assert "Permanently delete the copies of 20 messages" in shown
+    assert "Permanently delete 15 messages" in shown
+
+
+def test_the_offer_to_restore_names_the_request_that_would_end_it(
+    lena: User, mona: User, sign_in: SignIn, purge: Purge
+) -> None:
+    client, sentence = sign_in(mona), "permanent deletion</a> is approved."
+    shown = " ".join(read_page(client, at(purge)).split())
+    assert "You can restore the deleted messages until" in shown
+    assert sentence not in shown
+    request_erasure(purge.pk, moderator=lena, reason="request 71")
+    assert sentence in " ".join(read_page(client, at(purge)).split())
+
+
+def test_a_message_that_its_author_withdrew_is_not_counted_as_restored(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge, channel: Channel
+) -> None:
+    withdraw_message(channel.pk, old_ids(20)[0], actor=VICTOR)
+    request_undo(
+        purge.pk, moderator=purge.moderator, part=UndoPart(message_ids=tuple(old_ids(20)[:5])), reason="Appeal accepted"
+    )
+    run_to_end(purge)
+    request_erasure(purge.pk, moderator=lena, reason="request 71")
+    shown = " ".join(read_page(sign_in(ada), at(purge)).split())
+    assert "4 messages were restored and are not affected" in shown
+    assert "Permanently delete 16 messages" in shown
 
 
 def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_in: SignIn, purge: Purge) -> None:
@@ -185,5 +214,5 @@ def test_restored_messages_are_not_reported_as_lost(lena: User, ada: User, sign_
     erase_purge(purge.pk)
     assert "Restored 20 messages" in read_page(sign_in(lena), at(purge))
     shown = read_page(sign_in(lena), f"/channels/{purge.selection['channels'][0]}/{old_ids(20)[3]}/")
-    assert "was erased" not in shown
+    assert "was permanently deleted" not in shown
     assert f"hello {old_ids(20)[3]}" in shown

@@ -56,7 +56,7 @@ def request_erasure(purge_id: int, *, moderator: User, reason: str) -> Erasure:
         require_over_matches(moderator, ERASE, purge)
         check_erasable(purge)
         if open_request(purge) is not None:
-            raise BadInput(_("Erasure has already been requested. It is waiting for approval."))
+            raise BadInput(_("Permanent deletion has already been requested. It is waiting for approval."))
         erasure = Erasure(purge=purge, requested_by=moderator, reason=reason, also_kept=also_kept)
         save_with_next_id(erasure)
         record_action(
@@ -87,7 +87,7 @@ def approve_erasure(purge_id: int, erasure_id: int, *, moderator: User) -> Erasu
         is_allowed = may_over(requester, ERASE, purge) and may_over_matches(requester, ERASE, purge)
         if not requester.is_active or not is_allowed:
             # Otherwise one person alone would have decided.
-            raise BadInput(_("%(name)s may not erase these copies any more.", name=name_of(requester)))
+            raise BadInput(_("%(name)s may not permanently delete these copies any more.", name=name_of(requester)))
         check_erasable(purge)
         _decide(erasure, ErasureDecision.APPROVED, moderator, previous_state=purge.state, also_kept=also_kept)
         Purge.objects.filter(id=purge_id).update(state=PurgeState.ERASING, wait_reason="", wait_until=None)
@@ -124,7 +124,8 @@ def erasure_blocked_reason(purge: Purge) -> str:
         return _("Its copies expire on their own, one day after the undo period.")
     if purge.state not in CAN_BE_ERASED:
         return _(
-            "The copies of a purge cannot be erased in its present state: %(state)s.", state=STATE_LABELS[purge.state]
+            "The copies of a purge cannot be permanently deleted in its present state: %(state)s.",
+            state=STATE_LABELS[purge.state],
         )
     return _("There are no copies, because nothing was deleted.") if undo_until_without_holds(purge) is None else ""
 
@@ -132,7 +133,8 @@ def erasure_blocked_reason(purge: Purge) -> str:
 def describe_blocking_hold(reason: str) -> str:
     """Describe the hold that prevents an erasure, in two sentences."""
     return _(
-        "A hold covers some of these messages (“%(reason)s”). They cannot be erased until it is lifted.", reason=reason
+        "A hold covers some of these messages (“%(reason)s”). They cannot be permanently deleted until it is lifted.",
+        reason=reason,
     )
 
 

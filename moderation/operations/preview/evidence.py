@@ -128,7 +128,7 @@ class Evidence:
                 copies = read_copies(self.purge, channel.pk, bucket, ids)
                 yield from ((channel, copies[i]) for i in ids if i in copies)
         if self.has_content and Purge.objects.filter(pk=self.purge.pk, state__in=WITHOUT_COPIES).exists():
-            raise StoreUnavailable(_("the copies of this purge were erased meanwhile"))
+            raise StoreUnavailable(_("the copies of this purge were permanently deleted meanwhile"))
 
     def audit(self) -> Iterator[ListedEntry]:
         """Yield the entries of the purge in the audit log, newest first."""

@@ -72,7 +72,7 @@ def describe_blocking_job(job: str) -> str:
     if kind == "purge":
         return _("Waiting behind purge %(purge)s", purge=name)
     if kind == "erase":
-        return _("Waiting behind the erasure of purge %(purge)s", purge=name)
+        return _("Waiting behind the permanent deletion of purge %(purge)s", purge=name)
     return _describe_other_job(kind, name)
 
 
@@ -156,7 +156,7 @@ _BEHIND_ANOTHER_JOB = _("Waiting behind another job")
 
 _STORED_BEHIND_JOB = (
     gettext_noop("Waiting behind purge %(purge)s"),
-    gettext_noop("Waiting behind the erasure of purge %(purge)s"),
+    gettext_noop("Waiting behind the permanent deletion of purge %(purge)s"),
     gettext_noop("Waiting behind an import into the channel"),
     gettext_noop("Waiting behind another job (%(job)s)"),
     _BEHIND_ANOTHER_JOB.template,
@@ -172,7 +172,8 @@ def _describe_job(job: str, user: Actor | None) -> tuple[str, Purge | None]:
     if purge is None:
         return _describe_other_job(kind, name), None
     if kind == "erase":
-        return _("Waiting behind the erasure of a purge by %(moderator)s: %(selection)s", **_name(purge, user)), purge
+        params = _name(purge, user)
+        return _("Waiting behind the permanent deletion of a purge by %(moderator)s: %(selection)s", **params), purge
     if not purge.is_rewrite:
         params = _name(purge, user)
         if purge.state == PurgeState.UNDOING:

@@ -78,14 +78,17 @@ def count_still_deleted(purge: Purge) -> int:
     return sum_up(purge)[1]
 
 
-def count_copies(totals: PurgeTotals, *, still_deleted: int) -> CopyCounts:
+def count_copies(totals: PurgeTotals, *, still_deleted: int, not_restored: int = 0) -> CopyCounts:
     """Return the number of a purge's copies. still_deleted: what `count_still_deleted` returns.
+
+    not_restored: messages that the purge no longer deletes, but that its undos did not restore, because their author
+    withdrew them or another purge deletes them.
 
     The purge has no copies of messages that were already gone; some of them may have been restored from other purges.
     """
-    restored = totals.deleted + totals.already_gone - still_deleted
+    restored = totals.deleted + totals.already_gone - still_deleted - not_restored
     if totals.already_gone and restored:
-        return CopyCounts(totals.deleted, None if still_deleted else totals.deleted)
+        return CopyCounts(totals.deleted, None if still_deleted or not_restored else totals.deleted)
     return CopyCounts(totals.deleted, restored)
 
 

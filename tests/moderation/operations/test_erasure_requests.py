@@ -67,7 +67,7 @@ def test_the_request_of_a_person_who_may_not_erase_any_more_cannot_be_approved(
         RoleGrant.objects.filter(account=lena, role=Role.LEAD).update(taken_at=ClockTimestamp())
     else:
         User.objects.filter(pk=lena.pk).update(is_active=False)
-    with pytest.raises(BadInput, match="may not erase these copies any more"):
+    with pytest.raises(BadInput, match="may not permanently delete these copies any more"):
         approve_erasure(purge.pk, request.pk, moderator=ada)
     assert state_of(purge) == PurgeState.DONE
     reject_erasure(purge.pk, request.pk, moderator=ada)
@@ -196,7 +196,9 @@ def test_a_purge_being_erased_offers_no_undo_and_no_other_action(
         assert available_controls(purge) == ()
         with pytest.raises(BadInput, match="cannot be undone"):
             request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
-        with pytest.raises(BadInput, match="cannot be erased in its present state: erasing"):
+        with pytest.raises(
+            BadInput, match="cannot be permanently deleted in its present state: being permanently deleted"
+        ):
             request_erasure(purge.pk, moderator=lena, reason="request 72")
         assert not close_purge(shift(purge, 31).pk)
         shift(purge, 0)

@@ -120,7 +120,7 @@ def test_its_copies_are_erased_by_two_people_who_may_erase_in_both_guilds(
     with pytest.raises(Forbidden):
         approve_erasure(purge.pk, asked.pk, moderator=lena)
     give(lena, Role.LEAD, guild_id=guild.pk)
-    with pytest.raises(BadInput, match="may not erase these copies"):
+    with pytest.raises(BadInput, match="may not permanently delete these copies"):
         approve_erasure(purge.pk, asked.pk, moderator=lena)
     reject_erasure(purge.pk, asked.pk, moderator=lena)
     with pytest.raises(Forbidden):

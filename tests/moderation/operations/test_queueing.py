@@ -133,7 +133,9 @@ def test_a_purge_blocked_by_an_erasure_names_the_erased_purge(mona: User, channe
     assert lock_channel(channel.id, job=f"erase:{erased.id}")
     wait = wait_at(mona, block_purge(purge))
     assert wait.blocking_purge == erased
-    assert wait.reason.startswith(f"Waiting behind the erasure of a purge by {mona.username}: the whole channel")
+    assert wait.reason.startswith(
+        f"Waiting behind the permanent deletion of a purge by {mona.username}: the whole channel"
+    )
     release_channel(channel.id, job=f"erase:{erased.id}")
 
 
