@@ -339,6 +339,12 @@ def posted_at(message_id: int) -> SafeString:
 
 
 @register.simple_tag
+def until_day(time: dt.datetime) -> SafeString:
+    """Render a `<time>` that is some days ahead: the day, with the exact time on hover."""
+    return time_tag(time, formats.format_short_day(time))
+
+
+@register.simple_tag
 def deadline(time: dt.datetime) -> SafeString:
     """Render a `<time>` that decides something: like `dated`, with UTC beside it."""
     return time_tag(time, formats.format_deadline(time))

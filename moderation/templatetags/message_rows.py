@@ -166,7 +166,8 @@ def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id:
             page = Page.of(context, channel, is_sample=True)
         if headings and item.new_channel:
             drawn.append(_draw_channel(item.new_channel, context))
-        drawn.append(_draw_manifest_row(item, page, form_id))
+        restore = _draw_restore(context["purge"].pk, item) if context["may_undo"] and item.may_select else ""
+        drawn.append(_draw_manifest_row(item, page, form_id, restore))
     return join(drawn)
 
 
@@ -186,14 +187,22 @@ def _draw_channel(channel: Channel, context: template.Context) -> SafeString:
     )
 
 
-def _draw_manifest_row(item: EntryRow, page: Page, form_id: str) -> SafeString:
+def _draw_restore(purge_id: int, item: EntryRow) -> SafeString:
+    """Link to the page that restores one message."""
+    message_id = item.entry.message_id
+    label = fill_named(_('Restore<span class="sr"> message %(id)s</span> …'), id=message_id)
+    return fill('<a href="{}?message_id={}">{}</a>\n', url_of("purge_undo", purge_id), message_id, label)
+
+
+def _draw_manifest_row(item: EntryRow, page: Page, form_id: str, restore: SafeString | str) -> SafeString:
     message_id = item.entry.message_id
     return _draw_entry(
         _draw_row(item.row, page) if item.row else _draw_missing(item.entry),
         checkbox=_draw_manifest_checkbox(item, page, form_id) if item.may_select else _NO_CHECKBOX,
         side=fill(
-            '<span class="outcome">{}</span>\n<a href="{}">{}</a>',
+            '<span class="outcome">{}</span>\n{}<a href="{}">{}</a>',
             item.label,
+            restore,
             url_of("message", page.channel_id, message_id),
             fill_named(_('Open<span class="sr"> message %(id)s</span>'), id=message_id),
         ),

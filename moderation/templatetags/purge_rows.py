@@ -15,8 +15,7 @@ from moderation.operations.selection.summary import ListedProgress, ListedPurge
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_each, fill_named, join
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import ago, staff_name, state_chip, visible
-from moderation.templatetags.maintenance_tags import ahead
+from moderation.templatetags.chat import ago, staff_name, state_chip, until_day, visible
 from moderation.views.purge_preview import BucketRow
 
 register = template.Library()
@@ -41,7 +40,7 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         deleted, total = formats.format_number(listed.still_deleted), formats.format_number(purge.manifest)
         notes.append(fill_named(_("%(deleted)s of %(total)s deleted"), deleted=deleted, total=total))
     if listed.undo_until:
-        notes.append(fill_named(_("undo expires %(when)s"), when=ahead(listed.undo_until)))
+        notes.append(fill_named(_("can be restored until %(day)s"), day=until_day(listed.undo_until)))
     if purge.reason:
         notes.append(fill("“<bdi>{}</bdi>”", Truncator(visible(purge.reason)).chars(REASON_CHARACTERS)))
     return fill(

@@ -25,8 +25,9 @@ from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.purging.approvals import open_approvals, own_requests
-from moderation.operations.purging.listing import describe_lists, newest_purges
+from moderation.operations.purging.listing import newest_purges
 from moderation.operations.selection.summary import ListedPurge
+from moderation.operations.undo.listed_purges import describe_lists
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 from moderation.views.menu import pages_titled

@@ -19,6 +19,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
 from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision, PurgeState
+from moderation.forms import read_cursor
 from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
 from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in, name_of
@@ -112,6 +113,9 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     undoing = any(
         result.outcome is RestoreOutcome.IN_PROGRESS for part in history.parts for result in part.undo_results
     )
+    deletion, may_purge = history.deletion, may_in(user, ADD_PURGE, history.channel)
+    deleted_by = read_cursor(request.GET, "deleted_by")
+    deleting = any(part.outcome is PurgeOutcome.WAITING and part.purge.pk == deleted_by for part in history.parts)
     around = describe_context(user, history)
     written: MessageRow | None = around["row"]
     return {
@@ -120,12 +124,15 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "posted_at": time_of(history.message_id),
         "status": history.status.value,
         "chip": describe_status(history),
-        "deletion": history.deletion,
-        "deleted_by": name_of(history.deletion.purge.moderator) if history.deletion else "",
+        "deletion": deletion,
+        "deleted_by": name_of(deletion.purge.moderator) if deletion else "",
         "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
+        "deleting": deleting,
+        "just_deleted": deletion.purge if deletion and deletion.purge.pk == deleted_by and may_purge else None,
+        "may_delete": may_purge and history.live is not None and not _will_be_deleted(history),
         "erased": approved_erasure(history),
-        "undo": _offer_restore(history) if may_in(user, ADD_PURGE, history.channel) and not undoing else None,
+        "undo": _offer_restore(history) if may_purge and not undoing else None,
         "author": around["users"].get(written.writer.user_id) if written and not written.writer.is_webhook else None,
         **around,
     }

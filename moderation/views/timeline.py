@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
@@ -151,14 +152,20 @@ def timeline_new(request: HttpRequest, channel_id: int) -> HttpResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def message_delete(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Delete one message at once; for the script, return the notice that offers the undo."""
+    """Delete one message at once; for the script, return the notice that offers the undo.
+
+    then=message: return to the page of the message, which offers it.
+    """
+    message_id, is_own_page = parse_snowflake(request.POST.get("message_id", "")), request.POST.get("then") == "message"
     purge = delete_message(
         channel_for(request.user, channel_id, ADD_PURGE).pk,
-        parse_snowflake(request.POST.get("message_id", "")),
+        message_id,
         moderator=actor_of(request),
-        reason=gettext("Deleted in the timeline"),
+        reason=gettext("Deleted on the page of the message") if is_own_page else gettext("Deleted in the timeline"),
     )
     enqueue_on_commit(purge.pk)
+    if is_own_page:
+        return redirect(f"{reverse('message', args=[channel_id, message_id])}?deleted_by={purge.pk}")
     if request.headers.get("HX-Request"):
         return render(request, "moderation/timeline/_deleted.html", {"purge": purge})
     return redirect("purge", purge.pk)

@@ -8,14 +8,26 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.purging import listing
-from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.conftest import make_user
-from tests.moderation.channels import VICTOR, by_victor, make_channel, old_ids, preview, purge_now, run_to_end, write
+from moderation.operations.undo.requests import UndoPart, request_undo, undo_until
+from moderation.presentation.formats import format_exact, format_short_day
+from tests.conftest import give, make_user
+from tests.moderation.channels import (
+    VICTOR,
+    by_victor,
+    make_channel,
+    name_authors,
+    old_ids,
+    preview,
+    purge_now,
+    run_to_end,
+    write,
+)
 from tests.pages.reading import read_html
 
 SignIn = Callable[[User], Client]
@@ -38,8 +50,44 @@ def test_it_shows_count_place_moderator_and_the_time_left(mona: User, sign_in: S
     assert " 7 " in line
     assert "#room (Harbour)" in line
     assert mona.get_username() in line
-    assert re.search(r"undo expires in (29|30) days", line)
+    until = undo_until(purge)
+    assert until is not None
+    assert f"can be restored until {format_short_day(until)}" in line
+    assert f'title="{format_exact(until)}"' in html
     assert f"/purges/{purge.pk}/" in html
+
+
+def test_those_who_may_restore_a_purge_have_a_link_in_its_line(mona: User, sign_in: SignIn) -> None:
+    purge = purge_of(mona)
+    auditor = make_user("aron", group=None)
+    give(auditor, Role.AUDITOR)
+    link, path = f'href="/purges/{purge.pk}/undo/"', f"/purges/?view=deleted&by={mona.username}"
+    client = sign_in(mona)
+    assert link in read_html(client, path)
+    assert "Restore 3 messages?" in squeeze(read_html(client, f"/purges/{purge.pk}/undo/"))
+    assert link not in read_html(sign_in(auditor), path)
+
+
+def test_each_deleted_message_of_a_purge_can_be_restored_from_its_row(mona: User, sign_in: SignIn) -> None:
+    purge, client = purge_of(mona), sign_in(mona)
+    message_id = old_ids(3)[1]
+    link = f"/purges/{purge.pk}/undo/?message_id={message_id}"
+    listed = read_html(client, f"/purges/{purge.pk}/messages/")
+    assert listed.count("/undo/?message_id=") == 3
+    assert f'href="{link}"' in listed
+    assert "Restore 1 message?" in squeeze(read_html(client, link))
+    fields = {"message_ids": str(message_id), "reason": "Appeal accepted"}
+    assert client.post(f"/purges/{purge.pk}/undo/", fields).status_code == 302
+    run_to_end(purge)
+    assert f"?message_id={message_id}" not in read_html(client, f"/purges/{purge.pk}/messages/")
+
+
+def test_a_user_page_offers_to_restore_their_messages_of_a_purge(mona: User, sign_in: SignIn) -> None:
+    name_authors()
+    purge, client = purge_of(mona), sign_in(mona)
+    link = f"/purges/{purge.pk}/undo/?author={VICTOR}"
+    assert f'href="{link}"' in read_html(client, f"/users/{VICTOR}/")
+    assert "Restore 3 messages?" in squeeze(read_html(client, link))
 
 
 def test_restored_messages_are_not_counted_and_a_restored_purge_is_not_listed(mona: User, sign_in: SignIn) -> None:

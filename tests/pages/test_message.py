@@ -281,3 +281,47 @@ def test_hostile_content_breaks_no_message_page(mona: User, sign_in: SignIn, tmp
             html = client.get(f"/channels/{channel_id}/{message_id}/").content.decode()
             assert 'class="subject' in html
             check_harmless(html)
+
+
+def test_a_live_message_can_be_deleted_and_restored_on_its_page(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 3)
+    write(channel, ids)
+    client = sign_in(mona)
+    assert "Delete this message" in page_of(client, channel, ids[1])
+    path = f"/channels/{channel.pk}/delete-message/"
+    response = client.post(path, {"message_id": ids[1], "then": "message"})
+    purge = Purge.objects.get(moderator=mona)
+    back = f"/channels/{channel.pk}/{ids[1]}/?deleted_by={purge.pk}"
+    assert (response.status_code, response["Location"]) == (302, back)
+    waiting = client.get(back).content.decode()
+    assert "This message is being deleted." in waiting
+    assert f'hx-get="{back}"' in waiting
+    assert "Delete this message" not in waiting
+    run_to_end(purge)
+    done = client.get(back).content.decode()
+    assert chip_of(done) == "deleted"
+    assert "hx-get" not in done.split('id="message-page"')[1].split(">")[0]
+    offer = done.split('data-restored="Message restored"')[0].rsplit("<form", 1)[1]
+    assert f'action="/purges/{purge.pk}/undo/"' in offer
+    assert client.post(f"/purges/{purge.pk}/undo/", {"reason": "Deleted by mistake"}).status_code == 302
+    run_to_end(purge)
+    assert chip_of(page_of(client, channel, ids[1])) == "in the channel"
+
+
+def test_a_message_is_deleted_only_by_those_who_may_delete_there(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 2)
+    write(channel, ids)
+    reader = make_user("rita", group=None)
+    set_roles(reader, (Role.DIRECT,))
+    assert "Delete this message" not in page_of(sign_in(reader), channel, ids[0])
+    purge = purge_now(mona, everything(channel))
+    client = sign_in(mona)
+    deleted = page_of(client, channel, ids[0])
+    assert "Delete this message" not in deleted
+    # Who has not deleted it here is offered the restore that asks for a reason.
+    assert "Restore this message" in deleted
+    assert "Message restored" not in deleted
+    shown = client.get(f"/channels/{channel.pk}/{ids[0]}/?deleted_by={purge.pk + 1}").content.decode()
+    assert "Message restored" not in shown
+    assert client.get(f"/channels/{channel.pk}/{ids[0]}/?deleted_by=x").status_code == 400
+    assert "Message restored" in client.get(f"/channels/{channel.pk}/{ids[0]}/?deleted_by={purge.pk}").content.decode()

@@ -54,6 +54,7 @@ __all__ = [
     "name_of",
     "not_everywhere",
     "purge_for",
+    "purges_within",
     "require",
     "require_over_matches",
     "visible_channels",
@@ -129,6 +130,14 @@ def may_over_visible(user: Actor, right: str, purge: Purge) -> bool:
     Who has the right wherever they may view purges has it over this one: that needs no query.
     """
     return scope_for(user, right) == scope_for(user, VIEW_PURGES) or may_over(user, right, purge)
+
+
+def purges_within(user: Actor, right: str, purge_ids: Collection[int]) -> set[int]:
+    """Return those of some purges, all of which a user may see, over which they have a right: in one query at most."""
+    if not purge_ids or scope_for(user, right) == scope_for(user, VIEW_PURGES):
+        return set(purge_ids)
+    within = visible_purges(user, right).filter(pk__in=purge_ids).order_by()
+    return set(within.values_list("pk", flat=True))
 
 
 def may_over(user: Actor, right: str, purge: Purge) -> bool:

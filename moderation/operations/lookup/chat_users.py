@@ -26,9 +26,17 @@ from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import LedgerRow, read_ledgers
 from moderation.models import ManifestBucket
-from moderation.operations.access.staff_names import mark_shared_names
-from moderation.operations.access.visibility import VIEW_PURGES, Actor, require, visible_channels, visible_purges
+from moderation.operations.access.visibility import (
+    ADD_PURGE,
+    VIEW_PURGES,
+    Actor,
+    purges_within,
+    require,
+    visible_channels,
+    visible_purges,
+)
 from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.operations.undo.listed_purges import with_list_facts
 from moderation.presentation.activity import ActivityStrips, draw_activity
 
 CHANNELS_SHOWN = 12
@@ -58,10 +66,14 @@ class ChannelActivity:
 
 @dataclass(frozen=True, slots=True)
 class MatchedByPurge:
-    """Confirmed purge, and the number of the user's messages that it included."""
+    """Confirmed purge, and the number of the user's messages that it included.
+
+    may_restore: whether the viewer may restore them, and the undo period has not ended.
+    """
 
     listed: ListedPurge
     count: int
+    may_restore: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,7 @@ def _count_of(author_id: int) -> Cast:
 def _describe(user: Actor, counts: dict[int, int], *, limit: int) -> list[MatchedByPurge]:
     shown = list(counts)[:limit]
     found = visible_purges(user).defer("manifest_hash").in_bulk(shown)
-    mark_shared_names(user, (purge.moderator for purge in found.values()), right=VIEW_PURGES)
-    listed = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
-    return [MatchedByPurge(entry, counts[entry.purge.pk]) for entry in listed]
+    described = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
+    listed = with_list_facts(user, described)
+    own = purges_within(user, ADD_PURGE, [entry.purge.pk for entry in listed if entry.undo_until is not None])
+    return [MatchedByPurge(entry, counts[entry.purge.pk], entry.purge.pk in own) for entry in listed]

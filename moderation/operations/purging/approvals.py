@@ -41,10 +41,10 @@ from moderation.operations.access.visibility import (
 )
 from moderation.operations.purging.lifecycle import lock_preview, queue_purge
 from moderation.operations.purging.limits import approval_needed
-from moderation.operations.purging.listing import with_list_facts
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, bump_version, lock_purge
 from moderation.operations.steps.one_by_one import act_one_by_one
+from moderation.operations.undo.listed_purges import with_list_facts
 
 APPROVE = "moderation.approve_purge"
 
