@@ -27,6 +27,7 @@ from moderation.models import Purge
 from moderation.operations.access.staff_names import shares_name
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
+from moderation.operations.purging.controls import HeldMessages
 from moderation.operations.steps.totals import PurgeTotals
 from moderation.presentation import formats
 from moderation.presentation.excerpts import Known, unformatted
@@ -147,24 +148,27 @@ _CONTROL_LABELS = {
 
 
 @register.simple_tag
-def control_label(control: str, total: PurgeTotals) -> str:
-    """Return the label of a purge's button: the action, and how many messages it concerns."""
+def control_label(control: str, total: PurgeTotals, held: HeldMessages | None = None) -> str:
+    """Return the label of a purge's button: the action, and how many messages it concerns.
+
+    held: what holds its held messages. A retry that is known to hold them again does not count them.
+    """
     if control == "finish":
         label = ngettext(
             "Delete the remaining %(count)s message", "Delete the remaining %(count)s messages", total.left
         )
         return label % {"count": formats.format_number(total.left)}
     if control == "retry":
-        return _retry_label(total)
+        return _retry_label(total.failed, 0 if held is not None and held.are_all_held else total.held)
     return str(_CONTROL_LABELS[control])
 
 
-def _retry_label(total: PurgeTotals) -> str:
-    values = {"failed": formats.format_number(total.failed), "held": formats.format_number(total.held)}
-    if not total.held:
-        return ngettext("Retry %(failed)s failed message", "Retry %(failed)s failed messages", total.failed) % values
-    if not total.failed:
-        return ngettext("Retry %(held)s held message", "Retry %(held)s held messages", total.held) % values
+def _retry_label(failed: int, held: int) -> str:
+    values = {"failed": formats.format_number(failed), "held": formats.format_number(held)}
+    if not held:
+        return ngettext("Retry %(failed)s failed message", "Retry %(failed)s failed messages", failed) % values
+    if not failed:
+        return ngettext("Retry %(held)s held message", "Retry %(held)s held messages", held) % values
     return _("Retry %(failed)s failed and %(held)s held messages") % values
 
 

@@ -25,7 +25,7 @@ from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
-from moderation.operations.purging.controls import available_controls
+from moderation.operations.purging.controls import available_controls, held_messages
 from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.lifecycle import end_of_preview
 from moderation.operations.purging.wait_reasons import wait_of
@@ -243,6 +243,10 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     undoing = undo_progress_of(purge)
     newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
     previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
+    controls = available_controls(purge) if may_purge else ()
+    held = held_messages(purge) if "retry" in controls and facts.totals.held else None
+    if held is not None and held.are_all_held and not facts.totals.failed:
+        controls = tuple(control for control in controls if control != "retry")
     preview_end = end_of_preview(purge) if state is PurgeState.EXPIRED else None
     return newest | {
         "purge": purge,
@@ -279,7 +283,8 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "deleted_since": facts.deleted_since,
         "to_delete": facts.to_delete,
         **_conditions_on_times(purge),
-        "controls": available_controls(purge) if may_purge else (),
+        "controls": controls,
+        "held": held,
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
         "undo": undo,
         "imported": imports_of(purge) if purge.confirmed_at else (),

@@ -12,10 +12,14 @@ from django.test import Client
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
+from moderation.domain.packing import pack_ids, unpack_ids
 from moderation.models import AuditEntry, Hold
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.preview.bucket_strip import PurgeMap
 from moderation.operations.preview.manifest_summary import summary_of
+from moderation.operations.steps.totals import totals_of
 from tests.moderation.channels import VICTOR, by_victor, confirm, make_channel, now_ms, preview, run_to_end
+from tests.moderation.stored_sums import store_sums
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -129,9 +133,56 @@ def test_a_purge_limited_by_a_hold_shows_what_is_kept(previewed: PreviewedPurge,
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "Deleted 5 of 6 messages" in html
     assert "Held messages are still in their channel." in html
-    assert "Retry 1 held message" in html
+    placed = Hold.objects.latest("pk")
+    assert "It must be lifted before they can be deleted." in html
+    assert f'href="/holds/#hold-{placed.pk}"' in html
+    assert f'id="hold-{placed.pk}"' in page.get("/holds/").content.decode()
+    assert "Retry" not in html
     (bar,) = [bar for bar in PurgeMap(purge, summary_of(purge), [previewed.channel.pk]).draw().bars if bar.highlighted]
     assert ", 5 deleted" in bar.title
+
+
+def test_held_messages_are_retried_once_a_hold_was_lifted(
+    previewed: PreviewedPurge, mona: User, lena: User, sign_in: SignIn
+) -> None:
+    page, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
+    purge = confirm(mona, previewed.purge)
+    first, second = (
+        place_hold(
+            HoldRequest(message=f"https://chat.example/channels/{previewed.channel.pk}/{one}"),
+            reason="case",
+            actor=mona,
+        )
+        for one in previewed.victor_ids[:2]
+    )
+    run_to_end(purge)
+    assert "Retry" not in page.get(path).content.decode()
+    lift_hold(first.pk, actor=lena, reason="The case is closed")
+    html = page.get(path).content.decode()
+    assert "A hold is still in force: a retry keeps the messages that it covers." in html
+    assert "Retry 2 held messages" in html
+    lift_hold(second.pk, actor=lena, reason="The case is closed")
+    html = page.get(path).content.decode()
+    assert "No hold covers the held messages any more: a retry deletes them." in html
+    assert "Retry 2 held messages" in html
+    page.post(f"{path}retry/")
+    assert totals_of(run_to_end(purge)).held == 0
+
+
+def test_failed_messages_are_retried_while_others_are_held(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    purge = confirm(mona, previewed.purge)
+    place_hold(HoldRequest(channel=str(previewed.channel.pk)), reason="case", actor=mona)
+    run_to_end(purge)
+    step = purge.steps.filter(held__gt=1)[0]
+    failed = {"failed": 1, "failed_ids": pack_ids(unpack_ids(step.ids)[:1])}
+    purge.steps.filter(ordinal=step.ordinal).update(held=step.held - 1, **failed)
+    store_sums()
+    html = sign_in(mona).get(f"/purges/{purge.pk}/").content.decode()
+    assert "It must be lifted before they can be deleted." in html
+    assert "Retry 1 failed message" in html
+    assert "held messages</button>" not in " ".join(html.split())
 
 
 def test_a_purge_of_only_held_messages_states_it(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

@@ -96,7 +96,7 @@ def test_what_was_not_scanned_yet_is_not_shown_as_kept(mona: User, channel: Chan
     while purge.state == PurgeState.SCANNING:
         scan_purge(purge.pk, ends_turn=lambda: True)
         purge.refresh_from_db()
-    assert "to delete kept" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+    assert "to delete not included" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
 
 
 def test_a_scan_of_more_than_was_estimated_shows_no_total(mona: User, channel: Channel, sign_in: SignIn) -> None:

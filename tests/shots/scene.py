@@ -10,6 +10,7 @@ from django.core.management import call_command
 
 from chatstore.domain.reports import Resolution
 from chatstore.domain.roles import Role
+from chatstore.domain.texts import gettext_lazy
 from chatstore.gateway import Member, MemberRole, report_message, save_members
 from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
@@ -33,7 +34,9 @@ from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.approvals import request_approval
 from moderation.operations.purging.controls import pause_purge
+from moderation.operations.purging.execution import WRITTEN_AGAIN
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
+from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.raids.detection import check_raids, open_raid
 from moderation.operations.reports.resolving import claim_case, resolve_case
@@ -298,12 +301,8 @@ def _fail_some(purge: Purge) -> Purge:
     steps = list(purge.steps.order_by("-count"))
     back = unpack_ids(steps[0].ids)[:12]
     for step, ids, error in (
-        (
-            steps[0],
-            back,
-            "written again after each deletion; if a retry fails too, ask an operator",
-        ),
-        (steps[1], unpack_ids(steps[1].ids), "the messages table has columns that this version does not copy: mood"),
+        (steps[0], back, WRITTEN_AGAIN),
+        (steps[1], unpack_ids(steps[1].ids), gettext_lazy(UNKNOWN_COLUMNS, columns=("mood",))),
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
         purge.steps.filter(ordinal=step.ordinal).update(deleted=step.count - len(ids), **failed)

@@ -7,8 +7,10 @@ because their deletes may have been sent. The caller enqueues a worker.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.conf import settings
+from django.db.models import Min
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
@@ -17,9 +19,10 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PURGE_MOVES, PurgeState
-from moderation.models import Purge
+from moderation.models import Hold, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
+from moderation.operations.holds import holds_covering
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.in_parts import reopen_next_steps
 from moderation.operations.steps.totals import totals_of
@@ -115,6 +118,32 @@ def available_controls(purge: Purge) -> tuple[str, ...]:
     if not _CONTINUING.isdisjoint(controls) and _is_too_late(purge):
         return tuple(action for action in controls if action not in _CONTINUING)
     return controls
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessages:
+    """What holds the held messages of a purge.
+
+    hold: the newest hold in force over the purge; None if there is none. may_have_some_free: a hold over the purge was
+    lifted since the messages were held.
+    """
+
+    hold: Hold | None
+    may_have_some_free: bool
+
+    @property
+    def are_all_held(self) -> bool:
+        """True if a retry would only hold them again."""
+        return self.hold is not None and not self.may_have_some_free
+
+
+def held_messages(purge: Purge) -> HeldMessages:
+    """Return what holds the held messages of a purge now."""
+    steps = purge.steps.filter(held__gt=0).order_by()
+    since = steps.aggregate(first=Min("counted_at"))["first"] or purge.created_at
+    holds = holds_covering(purge, since=since)
+    in_force = [hold for hold in holds if hold.lifted_at is None]
+    return HeldMessages(next(iter(in_force), None), may_have_some_free=len(in_force) < len(holds))
 
 
 def _is_too_late(purge: Purge) -> bool:

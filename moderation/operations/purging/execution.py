@@ -36,7 +36,7 @@ from moderation.store import deletes
 from moderation.store.pace import Pace
 from moderation.store.quarantine import quarantined_writetimes
 
-_REWRITTEN = _("written again after each deletion; if a retry fails too, ask an operator")
+WRITTEN_AGAIN = _("written again after each deletion; if a retry fails too, ask an operator")
 """Error of messages that reappeared each time. Pages and `purge_show` have their number beside it."""
 
 ROWS_PER_CHECK = 1_000
@@ -215,7 +215,7 @@ def _counts(step: Step, verification: VerificationRead) -> dict[str, object]:
         "deleted": step.count - len(already_gone) - len(failed),
         "already_gone": len(already_gone),
         "failed": len(failed),
-        "error": _REWRITTEN if failed else "",
+        "error": WRITTEN_AGAIN if failed else "",
     }
 
 

@@ -15,6 +15,7 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
+from chatstore.domain.texts import gettext_lazy
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
@@ -24,6 +25,7 @@ from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
+from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, requeue_step
@@ -210,12 +212,14 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     purge = confirmed(mona, channel, [*whole, *some])
     run_purge(purge.id)
     first, second = purge.steps.order_by("ordinal")
-    fail(first, whole, "the messages table has columns that this version does not copy: mood")
+    fail(first, whole, gettext_lazy(UNKNOWN_COLUMNS, columns=("mood",)))
     fail(second, some[:3], "written again")
     Purge.objects.filter(id=purge.id).update(state=PurgeState.DONE_WITH_FAILURES)
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
     assert "150 messages not deleted" in page
-    assert "does not copy: mood</span>" in page
+    assert "Ask an operator to update Chatstore, then retry." in " ".join(page.split())
+    assert "does not copy: mood</p>\n          </details>" in page
+    assert "This was not expected. Ask an operator, and show them the details." in page
     assert "and 140 more" in page
     assert "3 messages not deleted" in page
     for message_id in some[:3]:

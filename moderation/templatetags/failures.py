@@ -1,0 +1,35 @@
+"""Failures of steps in plain words: what happened, and what to do. Pages have the stored error beside them."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from chatstore.domain.texts import Text
+from moderation.operations.purging.execution import WRITTEN_AGAIN
+from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
+from moderation.operations.undo.restore import NOT_RESTORED
+
+register = template.Library()
+
+_PLAIN: dict[str, Promise] = {
+    UNKNOWN_COLUMNS: gettext_lazy(
+        "This version of Chatstore cannot copy these messages completely, so it could not restore them. Ask an "
+        "operator to update Chatstore, then retry."
+    ),
+    WRITTEN_AGAIN.template: gettext_lazy(
+        "They came back after each deletion, because something writes them again. Retry. If that fails too, ask an "
+        "operator."
+    ),
+    NOT_RESTORED: gettext_lazy("Try to restore them again. If that fails too, ask an operator."),
+}
+"""Explanations by the template of the error."""
+
+_OTHER = gettext_lazy("This was not expected. Ask an operator, and show them the details.")
+
+
+@register.filter
+def plain_failure(error: str) -> str:
+    """Return what happened to messages that a step failed to delete or restore, and what to do."""
+    return str(_PLAIN.get(error.template if isinstance(error, Text) else "", _OTHER))
