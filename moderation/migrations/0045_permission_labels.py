@@ -20,7 +20,7 @@ def rename_back(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('moderation', '0043_admin_labels'),
+        ('moderation', '0044_purges_by_end'),
     ]
 
     operations = [
