@@ -8,13 +8,13 @@ from django.utils.translation import gettext_lazy
 
 from chatstore.domain.texts import Text
 from moderation.operations.purging.execution import WRITTEN_AGAIN
-from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
-from moderation.operations.undo.restore import NOT_RESTORED
+from moderation.operations.purging.quarantine import describe_unknown_columns
+from moderation.operations.undo.restore import describe_not_restored
 
 register = template.Library()
 
 _PLAIN: dict[str, Promise] = {
-    UNKNOWN_COLUMNS: gettext_lazy(
+    describe_unknown_columns(()).template: gettext_lazy(
         "This version of Chatstore cannot copy these messages completely, so it could not restore them. Ask an "
         "operator to update Chatstore, then retry."
     ),
@@ -22,7 +22,7 @@ _PLAIN: dict[str, Promise] = {
         "They came back after each deletion, because something writes them again. Retry. If that fails too, ask an "
         "operator."
     ),
-    NOT_RESTORED: gettext_lazy("Try to restore them again. If that fails too, ask an operator."),
+    describe_not_restored(1).template: gettext_lazy("Try to restore them again. If that fails too, ask an operator."),
 }
 """Explanations by the template of the error."""
 

@@ -10,7 +10,6 @@ from django.core.management import call_command
 
 from chatstore.domain.reports import Resolution
 from chatstore.domain.roles import Role
-from chatstore.domain.texts import gettext_lazy
 from chatstore.gateway import Member, MemberRole, report_message, save_members
 from chatstore.models import ReportCase
 from chatstore.models.functions import ClockTimestamp
@@ -36,7 +35,7 @@ from moderation.operations.purging.approvals import request_approval
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.execution import WRITTEN_AGAIN
 from moderation.operations.purging.lifecycle import discard_preview, draft_purge
-from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
+from moderation.operations.purging.quarantine import describe_unknown_columns
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.raids.detection import check_raids, open_raid
 from moderation.operations.reports.resolving import claim_case, resolve_case
@@ -302,7 +301,7 @@ def _fail_some(purge: Purge) -> Purge:
     back = unpack_ids(steps[0].ids)[:12]
     for step, ids, error in (
         (steps[0], back, WRITTEN_AGAIN),
-        (steps[1], unpack_ids(steps[1].ids), gettext_lazy(UNKNOWN_COLUMNS, columns=("mood",))),
+        (steps[1], unpack_ids(steps[1].ids), describe_unknown_columns(("mood",))),
     ):
         failed = {"failed": len(ids), "failed_ids": pack_ids(ids), "error": error}
         purge.steps.filter(ordinal=step.ordinal).update(deleted=step.count - len(ids), **failed)

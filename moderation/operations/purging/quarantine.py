@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -16,8 +16,8 @@ from chatstore.domain.buckets import BucketKey, bucket_ids, is_sealed
 from chatstore.domain.errors import ChatstoreError
 from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
 from chatstore.domain.snowflakes import first_id_at
+from chatstore.domain.texts import Text
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.domain.texts import gettext_noop
 from chatstore.operations.coordination.clock import check_clock, postgres_now
 from chatstore.operations.coordination.timestamps import issue_stamps
 from chatstore.operations.ledger.delete_log import last_deletes
@@ -47,10 +47,6 @@ NO_DELETES = RangePlan(DeleteStrategy.ROWS, (), 0)
 """Plan of a step all of whose messages are held."""
 
 KNOWN_COLUMNS = frozenset({"channel_id", "bucket", "message_id", *VALUE_COLUMNS})
-
-
-UNKNOWN_COLUMNS = gettext_noop("the messages table has columns that this version does not copy: %(columns)s")
-"""Template of the error of messages that cannot be quarantined."""
 
 
 class PlanRejected(ChatstoreError):
@@ -122,7 +118,14 @@ def check_columns() -> None:
     """Raise `PlanRejected` if messages have a column that would not be copied, as during a rolling deployment."""
     unknown = scans.read_columns() - KNOWN_COLUMNS
     if unknown:
-        raise PlanRejected(_(UNKNOWN_COLUMNS, columns=tuple(sorted(unknown))))
+        raise PlanRejected(describe_unknown_columns(unknown))
+
+
+def describe_unknown_columns(columns: Iterable[str]) -> Text:
+    """Return the error of messages that cannot be quarantined."""
+    return _(
+        "the messages table has columns that this version does not copy: %(columns)s", columns=tuple(sorted(columns))
+    )
 
 
 def quarantine_key(step: Step, attempt: int) -> QuarantineKey:

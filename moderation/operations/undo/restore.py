@@ -23,7 +23,7 @@ from django.db import connection
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, WRITETIME
-from chatstore.domain.texts import gettext_noop, ngettext_lazy
+from chatstore.domain.texts import Text, ngettext_lazy
 from chatstore.domain.withdrawals import NONE
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import check_clock, postgres_now
@@ -46,9 +46,6 @@ from moderation.store.pace import Pace
 from moderation.store.restores import write_rows_in
 
 IdsOf = Mapping[UndoStep, set[int]]
-
-NOT_RESTORED = gettext_noop("%(count)s could not be restored")
-"""Template of the error of messages that have a copy, and were not there after they were written."""
 
 BATCHES_PER_BUCKET, MAX_BATCHES = 6, 32
 """Batches of restored rows in flight."""
@@ -213,6 +210,11 @@ def _write(steps: Sequence[UndoStep], pace: Pace) -> None:
     write_rows_in(copies, stamp_of=stamp_of, pace=pace, window=min(MAX_BATCHES, BATCHES_PER_BUCKET * len(steps)))
 
 
+def describe_not_restored(count: int) -> Text:
+    """Return the error of messages that have a copy, and were not there after they were written."""
+    return ngettext_lazy("%(count)s could not be restored", "%(count)s could not be restored", count)
+
+
 def _verify(steps: Sequence[UndoStep], pace: Pace) -> list[UndoStep]:
     wanted = {step: set(unpack_ids(step.restore_ids)) for step in steps}
     withdrawn_since = _withdrawn_of(wanted)
@@ -236,7 +238,7 @@ def _verify(steps: Sequence[UndoStep], pace: Pace) -> list[UndoStep]:
             "withdrawn": step.withdrawn + len(withdrawn_since[step]),
             "no_copy": len(missing[step]) - failed,
             "failed": failed,
-            "error": ngettext_lazy(NOT_RESTORED, NOT_RESTORED, failed) if failed else "",
+            "error": describe_not_restored(failed) if failed else "",
         }
     restored = {step: wanted[step] - missing[step] for step in left}
     return _count(own, restored)

@@ -15,7 +15,6 @@ from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
-from chatstore.domain.texts import gettext_lazy
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_owner
@@ -25,7 +24,7 @@ from moderation.domain.packing import pack_ids
 from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge, Step
 from moderation.operations.purging.controls import cancel_purge, finish_purge, pause_purge, resume_purge, retry_purge
-from moderation.operations.purging.quarantine import UNKNOWN_COLUMNS
+from moderation.operations.purging.quarantine import describe_unknown_columns
 from moderation.operations.purging.scheduling import due_purges
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.steps.claiming import StepLost, requeue_step
@@ -212,7 +211,7 @@ def test_failures_are_shown_by_bucket_and_message_with_their_error(
     purge = confirmed(mona, channel, [*whole, *some])
     run_purge(purge.id)
     first, second = purge.steps.order_by("ordinal")
-    fail(first, whole, gettext_lazy(UNKNOWN_COLUMNS, columns=("mood",)))
+    fail(first, whole, describe_unknown_columns(("mood",)))
     fail(second, some[:3], "written again")
     Purge.objects.filter(id=purge.id).update(state=PurgeState.DONE_WITH_FAILURES)
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
