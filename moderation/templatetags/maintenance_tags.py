@@ -215,8 +215,10 @@ def ahead(time: dt.datetime) -> SafeString:
 
 
 @register.simple_tag
-def dated_ago(time: dt.datetime) -> SafeString:
+def dated_ago(time: dt.datetime | None) -> SafeString:
     """Render a `<time>` with its date and its age: "27 Nov 2026, 04:05 (3 hours ago)"; without the age if it is old."""
+    if time is None:
+        return format_html("{}", _("never"))
     now = timezone.now()
     words = {"time": formats.format_datetime(time), "ago": formats.format_ago(time, now)}
     return time_tag(time, words["time"] if now - time >= _OLD else _("%(time)s (%(ago)s)") % words)

@@ -19,6 +19,7 @@ from chatstore.domain.health import KnownChannel, state_of_channel
 from chatstore.models import ChannelSummary
 from chatstore.models.functions import ClockTimestamp
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.channels import store_states
 from chatstore.operations.health.channel_health import (
     NEWEST_PAGE_US,
     ChannelHealth,
@@ -108,7 +109,7 @@ def refresh_summaries(channel_ids: Collection[int]) -> None:
 
 
 def refresh_states() -> None:
-    """Compute all states again, in case the limits in the settings have changed since they were stored."""
+    """Compute all states again, in case the limits in the settings or the rows of findings were changed by hand."""
     last: int | None = 0
     while last is not None:
         with transaction.atomic():
@@ -117,15 +118,17 @@ def refresh_states() -> None:
 
 def _refresh_states_after(channel_id: int) -> int | None:
     """Compute the states of the rows that follow a channel; return the last of them, or None."""
-    limits, changed, last = health_limits(), [], None
-    rows = ChannelSummary.objects.select_for_update().filter(pk__gt=channel_id).order_by("pk")
-    for row in rows[:ROWS_PER_CHECK]:
-        last, state = row.pk, state_of_channel(known_of(row), limits)
+    limits, changed = health_limits(), []
+    following = ChannelSummary.objects.select_for_update().filter(pk__gt=channel_id).order_by("pk")
+    rows = list(following[:ROWS_PER_CHECK])
+    for row in rows:
+        state = state_of_channel(known_of(row), limits)
         if row.figure_state != state:
             row.figure_state = state
             changed.append(row)
     ChannelSummary.objects.bulk_update(changed, ["figure_state"])
-    return last
+    store_states([row.pk for row in rows])
+    return rows[-1].pk if rows else None
 
 
 def known_of(row: ChannelSummary) -> KnownChannel:

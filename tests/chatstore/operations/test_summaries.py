@@ -128,6 +128,16 @@ def test_figures_that_are_worse_than_a_finding_stay_the_reason(channel: Channel)
     assert read_channel_health(None, channel.pk).decisive_finding is None
 
 
+def test_states_are_right_again_after_findings_were_changed_by_hand(channel: Channel) -> None:
+    note(channel, BUCKET, newest_page_us=2_410)
+    refresh_summaries([channel.pk])
+    subject = f"{channel.pk}:{BUCKET}:1.0"
+    finding = open_finding(MISSING_SURVIVORS, subject, Problem(Severity.CRITICAL, "A message is missing."))
+    Finding.objects.filter(pk=finding.pk).delete()
+    refresh_states()
+    assert row_of(channel).state == ChannelState.HEALTHY
+
+
 def test_a_finding_and_the_state_are_stored_together(channel: Channel) -> None:
     subject = f"{channel.pk}:{BUCKET}:1.0"
     with transaction.atomic():
