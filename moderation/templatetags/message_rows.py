@@ -190,7 +190,7 @@ def _draw_channel(channel: Channel, context: template.Context) -> SafeString:
 def _draw_restore(purge_id: int, item: EntryRow) -> SafeString:
     """Link to the page that restores one message."""
     message_id = item.entry.message_id
-    label = fill_named(_('Restore<span class="sr"> message %(id)s</span> …'), id=message_id)
+    label = fill_named(_('Restore …<span class="sr"> message %(id)s</span>'), id=message_id)
     return fill('<a href="{}?message_id={}">{}</a>\n', url_of("purge_undo", purge_id), message_id, label)
 
 

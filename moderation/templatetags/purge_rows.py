@@ -56,7 +56,7 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
 
 def _format_progress(progress: ListedProgress) -> str:
     # Rounded down, so that 100 means all.
-    return _("%(done)s of %(total)s (%(percent)s %%)") % {
+    return _("%(done)s of %(total)s done (%(percent)s %%)") % {
         "done": formats.format_number(progress.done),
         "total": formats.format_number(progress.total),
         "percent": formats.format_number(progress.done * 100 // progress.total),

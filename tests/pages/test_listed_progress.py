@@ -48,7 +48,7 @@ def test_lists_show_the_progress_of_the_purges_own_page(mona: User, sign_in: Sig
     purge, client = half_done(mona, state=state), sign_in(mona)
     assert purge.manifest - totals_of(purge).left == 5
     for path in ("/", f"/purges/?by={mona.username}"):
-        assert "5 of 7 (71 %)" in line_of(purge, read_page(client, path)), path
+        assert "5 of 7 done (71 %)" in line_of(purge, read_page(client, path)), path
 
 
 def test_a_purge_that_has_not_begun_and_one_that_has_ended_show_none(mona: User, sign_in: SignIn) -> None:
@@ -62,7 +62,7 @@ def test_a_purge_that_has_not_begun_and_one_that_has_ended_show_none(mona: User,
 def test_an_undo_shows_how_many_of_the_requested_messages_are_decided(mona: User, sign_in: SignIn) -> None:
     purge = half_done(mona, state=PurgeState.UNDOING)
     save_with_next_id(Undo(purge=purge, moderator=mona, part={}, expected=3, requested=1))
-    assert "1 of 3 (33 %)" in line_of(purge, read_page(sign_in(mona), f"/purges/?by={mona.username}"))
+    assert "1 of 3 done (33 %)" in line_of(purge, read_page(sign_in(mona), f"/purges/?by={mona.username}"))
 
 
 def test_the_number_of_statements_is_that_of_one_purge(mona: User) -> None:

@@ -117,7 +117,7 @@ def test_words_in_two_channels_are_purged_and_one_author_restored(browser_sessio
 
 def test_selected_messages_are_restored_from_the_list(browser_session: BrowserSession) -> None:
     page = browser_session.page
-    page.goto(f"{browser_session.site.url}/purges/?state=undone&by={browser_session.account[0]}")
+    page.goto(f"{browser_session.site.url}/purges/?state=partly_undone&by={browser_session.account[0]}")
     page.locator(".purge-line .title").first.click()
     page.get_by_role("link", name="Review all 79 messages").click()
     boxes = page.locator(".entry .select-input")
