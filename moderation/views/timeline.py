@@ -156,9 +156,10 @@ def message_delete(request: HttpRequest, channel_id: int) -> HttpResponse:
 
     then=message: return to the page of the message, which offers it.
     """
+    channel = channel_for(request.user, channel_id, ADD_PURGE)
     message_id, is_own_page = parse_snowflake(request.POST.get("message_id", "")), request.POST.get("then") == "message"
     purge = delete_message(
-        channel_for(request.user, channel_id, ADD_PURGE).pk,
+        channel.pk,
         message_id,
         moderator=actor_of(request),
         reason=gettext("Deleted on the page of the message") if is_own_page else gettext("Deleted in the timeline"),
