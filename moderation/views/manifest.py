@@ -23,6 +23,7 @@ from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access.reads import record_purge_read
 from moderation.operations.access.visibility import ADD_PURGE, may_over_visible, purge_for, visible_channels
+from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.import_guard import imports_of
@@ -87,6 +88,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "state_label": listed.state_label,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         "entries": (rows := _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
+        "deleted_since": count_deleted_since(purge) if purge.state == PurgeState.READY else 0,
         "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
         "error_message": error_message,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import Purge, PurgeApproval
-from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of
+from moderation.operations.access.staff_names import mark_shared_names
+from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_over_visible, name_of
 from moderation.operations.purging.approvals import last_decided, may_decide
 from moderation.operations.purging.limits import approval_needed
 from moderation.presentation.texts import translate
@@ -28,11 +29,6 @@ class ApprovalView:
     last: PurgeApproval | None = None
 
     @property
-    def requester(self) -> str:
-        """Name of the account that requested it."""
-        return name_of(self.request.requested_by) if self.request else ""
-
-    @property
     def decider(self) -> str:
         """Name of the account that decided the last one."""
         return name_of(self.last.decided_by) if self.last and self.last.decided_by else ""
@@ -49,6 +45,8 @@ def describe_approval(user: Actor, purge: Purge, request: PurgeApproval | None) 
         return ApprovalView(last=last_decided(purge) if purge.confirmed_at else None)
     may_purge = may_over_visible(user, ADD_PURGE, purge)
     if request is not None:
+        # Who decides must know whose request it is.
+        mark_shared_names(user, (request.requested_by,), right=VIEW_PURGES)
         is_mine = request.requested_by_id == user.pk
         return ApprovalView(request=request, is_mine=is_mine, may_decide=not is_mine and may_decide(user, purge))
     needed = approval_needed(purge, user) if may_purge else None

@@ -11,7 +11,8 @@ from django.urls import reverse
 from moderation.domain.states import WITHOUT_COPIES, ErasureDecision
 from moderation.models import Erasure, Hold, Purge
 from moderation.models.limits import REQUEST_LIFETIME
-from moderation.operations.access.visibility import Actor, may_over_visible, name_of
+from moderation.operations.access.staff_names import mark_shared_names
+from moderation.operations.access.visibility import VIEW_PURGES, Actor, may_over_visible, name_of
 from moderation.operations.erasure.execution import next_run_at
 from moderation.operations.erasure.requests import (
     ERASE,
@@ -56,9 +57,8 @@ class ErasureView:
 
     @property
     def requester(self) -> str:
-        """Name of the account that requested it."""
-        shown = self.request or self.erasure
-        return name_of(shown.requested_by) if shown else ""
+        """Name of the account whose request was approved."""
+        return name_of(self.erasure.requested_by) if self.erasure else ""
 
     @property
     def decider(self) -> str:
@@ -86,6 +86,8 @@ def describe_erasing(
     last = requests.first()
     # There is no other request while one is open.
     request = last if last is not None and is_open(last) else None
+    if request is not None:
+        mark_shared_names(user, (request.requested_by,), right=VIEW_PURGES)
     hold = blocking_hold() if has_right else None
     return ErasureView(
         may_request=has_right and request is None,

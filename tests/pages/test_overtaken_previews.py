@@ -27,6 +27,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.pages.reading import read_html
 
 SignIn = Callable[[User], Client]
 
@@ -71,6 +72,9 @@ def test_what_another_purge_has_deleted_since_is_not_in_the_number(
     assert "Delete 30 messages" in text.split("Delete 30 messages?", 1)[1]
     assert re.search(r"10 of the 40 messages found .* have been deleted by other purges since then", text)
     assert "Preview again" in text
+    listed = read_html(sign_in(mona), f"/purges/{draft.pk}/messages/")
+    assert "40 messages found" in listed
+    assert "have been deleted by other purges since" in listed
 
 
 def test_what_is_restored_is_in_the_number_again(mona: User, channel: Channel, draft: Purge) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
-from chatstore.models import Channel
+from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
@@ -237,6 +237,8 @@ def test_an_author_whom_a_hold_kept_is_not_offered(
     assert "Restore Victor 71 (20)" in page
     assert page.count("kept by a hold") == 1
     assert f"Restore user {held}" not in page
+    ChatUser.objects.get_or_create(pk=held, defaults={"name": "held"})
+    assert f"/undo/?author={held}" not in read_html(sign_in(mona), f"/users/{held}/")
 
 
 def test_an_author_of_whom_a_hold_kept_a_part_is_offered_without_a_number(

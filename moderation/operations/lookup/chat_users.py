@@ -25,6 +25,7 @@ from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import LedgerRow, read_ledgers
+from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import (
     ADD_PURGE,
@@ -68,7 +69,7 @@ class ChannelActivity:
 class MatchedByPurge:
     """Confirmed purge, and the number of the user's messages that it included.
 
-    may_restore: whether the viewer may restore them, and the undo period has not ended.
+    may_restore: whether all of them can be restored, by the viewer too.
     """
 
     listed: ListedPurge
@@ -230,5 +231,7 @@ def _describe(user: Actor, counts: dict[int, int], *, limit: int) -> list[Matche
     found = visible_purges(user).defer("manifest_hash").in_bulk(shown)
     described = describe_purges(user, [found[purge_id] for purge_id in shown if purge_id in found])
     listed = with_list_facts(user, described)
-    own = purges_within(user, ADD_PURGE, [entry.purge.pk for entry in listed if entry.undo_until is not None])
+    # Of others the user's messages may have been kept by a hold, or be restored already: their pages know of whom.
+    all_deleted = [one.purge.pk for one in listed if one.undo_until is not None and one.purge.state == PurgeState.DONE]
+    own = purges_within(user, ADD_PURGE, all_deleted)
     return [MatchedByPurge(entry, counts[entry.purge.pk], entry.purge.pk in own) for entry in listed]

@@ -187,3 +187,12 @@ def test_the_command_requests_approval_above_the_limit(
     purge = Purge.objects.filter(moderator=mona).latest("id")
     assert (purge.state, purge.approvals.open().count()) == (PurgeState.READY, 1)
     assert f"Purge {purge.pk} waits for approval until" in capsys.readouterr().err
+
+
+def test_who_decides_sees_which_of_two_people_of_one_name_asks(
+    mona: User, lena: User, channel: Channel, sign_in: SignIn, purge: Purge
+) -> None:
+    other = member("max", Role.MODERATOR, channel)
+    User.objects.filter(pk__in=(mona.pk, other.pk)).update(first_name=f"Mona {purge.pk}", last_name="")
+    request(mona, purge)
+    assert f"Mona {purge.pk} ({mona.username}) requests approval" in read_page(sign_in(lena), at(purge))
