@@ -139,7 +139,7 @@ def _list_channels(names: Sequence[str]) -> str:
 def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     """Yield conditions on authors as one, place and time, then the other conditions as one."""
     parts = where.parts if isinstance(where, All) else (where,)
-    who = [part for part in parts if isinstance(part, Author | FromBot | YoungAccount | FirstSeenWithin)]
+    who = [part for part in parts if isinstance(part, Author | FromBot)]
     when = [part for part in parts if isinstance(part, Since | Before)]
     rest = [part for part in parts if part not in (*who, *when)]
     if who:
@@ -166,7 +166,9 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return gettext("with nearly the same text as “%(text)s”") % {"text": _shorten(text)}
         case YoungAccount(days):
             text = ngettext(
-                "from accounts younger than %(count)s day", "from accounts younger than %(count)s days", days
+                "posted when the account was younger than %(count)s day",
+                "posted when the account was younger than %(count)s days",
+                days,
             )
             return text % {"count": format_number(days)}
         case JoinedWithin(minutes):
@@ -176,7 +178,9 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return text % {"count": format_number(minutes)}
         case FirstSeenWithin(hours):
             text = ngettext(
-                "by users first seen within %(count)s hour", "by users first seen within %(count)s hours", hours
+                "posted within %(count)s hour of the author’s first message anywhere",
+                "posted within %(count)s hours of the author’s first message anywhere",
+                hours,
             )
             return text % {"count": format_number(hours)}
         case Pattern(expression):

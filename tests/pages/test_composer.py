@@ -134,7 +134,9 @@ def test_the_preview_explains_what_is_kept_if_it_is_in_doubt_when_an_author_was_
     channel, client = named_channel(), sign_in(mona)
     write(channel, old_ids(2), author=secrets.randbits(60))
     fields = {"first_seen_hours": " 24 "}
-    assert "by users first seen within 24 hours" in read_summary(client, {**fields, "channels": str(channel.pk)})
+    assert "posted within 24 hours of the author’s first message anywhere" in read_summary(
+        client, {**fields, "channels": str(channel.pk)}
+    )
     response = client.post(f"/channels/{channel.pk}/delete/", fields)
     purge = Purge.objects.get(pk=int(response["Location"].split("/")[2]))
     scan_purge(purge.pk)

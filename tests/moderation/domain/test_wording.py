@@ -67,23 +67,32 @@ LONG = "a" * 90
         ),
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), Similar("a\n b"))), with_pinned=True),
-            "all messages from accounts younger than 7 days in #general with nearly the same text as “a b”",
+            (
+                "all messages in #general posted when the account was younger than 7 days and with nearly the same "
+                "text as “a b”"
+            ),
         ),
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), JoinedWithin(10))), with_pinned=True),
-            "all messages from accounts younger than 7 days in #general posted within 10 minutes of joining",
+            (
+                "all messages in #general posted when the account was younger than 7 days and posted within 10 minutes "
+                "of joining"
+            ),
         ),
         (
             Selection(channel_ids=(1,), where=All((JoinedWithin(10), FirstSeenWithin(24))), with_pinned=True),
-            "all messages by users first seen within 24 hours in #general posted within 10 minutes of joining",
+            (
+                "all messages in #general posted within 10 minutes of joining and posted within 24 hours of the "
+                "author’s first message anywhere"
+            ),
         ),
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), YoungAccount(7), FromBot())), with_pinned=True),
-            "all messages by Victor or user 8, from accounts younger than 7 days, by bots in #general",
+            "all messages by Victor or user 8, by bots in #general posted when the account was younger than 7 days",
         ),
         (
             Selection(channel_ids=(1,), where=Not(FirstSeenWithin(1)), with_pinned=True),
-            "all messages in #general not by users first seen within 1 hour",
+            "all messages in #general not posted within 1 hour of the author’s first message anywhere",
         ),
         (
             Selection(channel_ids=(1,), where=Not(JoinedWithin(1)), with_pinned=True),
