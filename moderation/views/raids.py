@@ -9,10 +9,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
+from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import MAX_ID, ms_of, parse_snowflake
 from moderation.forms import identify_form
 from moderation.operations.purging.lifecycle import AlreadyDrafted, draft_purge
+from moderation.operations.purging.listing import list_under_way
 from moderation.operations.raids.detection import dismiss_raid
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.operations.raids.settings import may_set_raids
@@ -77,6 +78,7 @@ def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> 
     context = {
         "error_message": error_message,
         "may_set_raids": may_set_raids(request.user, review.channel.guild_id),
+        "under_way": list_under_way(request.user, channel_id, since=time_at(review.raid_start_ms)),
         # Its notice would repeat the heading.
         "hides_notice_of": channel_id,
         **describe_raid(review, fields),

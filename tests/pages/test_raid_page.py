@@ -13,18 +13,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.milliseconds import MINUTE_MS
-from chatstore.domain.snowflakes import time_of
+from chatstore.domain.snowflakes import ms_of, time_of
 from chatstore.gateway import Member, save_members
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
-from moderation.models import Purge
+from moderation.models import Purge, PurgeApproval
 from moderation.operations.raids.detection import check_raids
-from moderation.operations.raids.review import review_raid
+from moderation.operations.raids.review import review_raid, select_raid
 from moderation.views.raid_page import MAX_SIMILAR, MAX_VARIANTS
-from tests.moderation.channels import make_channel, now_ms
+from tests.moderation.channels import make_channel, now_ms, preview
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
@@ -122,6 +122,22 @@ def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, 
     assert isinstance(selection.where, All)
     assert Author(tuple(sorted(raid.raiders))) in selection.where.parts
     assert selection.first_id <= raid.raid_ids[0]
+
+
+def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, lena: User, sign_in: SignIn) -> None:
+    selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
+    purge = preview(mona, selection)
+    client, url = sign_in(lena), f"/raids/{raid.channel.pk}/"
+    assert "Already under way" not in client.get(url).content.decode()
+    approval = PurgeApproval.objects.create(
+        purge=purge, requested_by=mona, reason="raid", manifest_hash=purge.manifest_hash
+    )
+    page = client.get(url).content.decode()
+    assert "Already under way" in page
+    assert "waiting for approval" in page
+    assert f'href="/purges/{purge.pk}/"' in page
+    approval.delete()
+    assert "Already under way" not in client.get(url).content.decode()
 
 
 def test_a_time_without_messages_has_nothing_to_select(mona: User, sign_in: SignIn) -> None:

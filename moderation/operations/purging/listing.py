@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
-from moderation.domain.states import EXPIRES_FROM, PurgeState
-from moderation.models import ManifestBucket, ManifestSummary, Purge
+from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
+from moderation.models import ManifestBucket, ManifestSummary, Purge, PurgeApproval
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import (
     ADD_PURGE,
@@ -30,6 +31,9 @@ PURGES_PER_PAGE = 30
 
 MAX_PLACES = 2
 """Channels that are named for each purge in the list of what was deleted recently."""
+
+MAX_UNDER_WAY = 3
+"""Purges of a channel that are shown beside its raid."""
 
 _OWN_ONLY = frozenset({PurgeState.SCANNING, PurgeState.READY})
 """States of previews, which are listed on Home for their moderator only."""
@@ -129,6 +133,19 @@ def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurg
         may_restore = count > 0 and one.undo_until is not None and one.purge.pk in own
         deleted.append(DeletedPurge(one, count, here, max(channel_count - len(here), 0), may_restore))
     return deleted
+
+
+def list_under_way(user: Actor, channel_id: int, *, since: dt.datetime) -> list[ListedPurge]:
+    """Return the visible purges that name a channel, were drafted since a time, and run or wait for approval.
+
+    Newest first. Previews are work of one moderator until approval is requested.
+    """
+    awaiting = PurgeApproval.objects.open().filter(purge_id=OuterRef("pk"))
+    is_under_way = Q(state__in=ACTIVE_PURGES) | Q(Exists(awaiting), state=PurgeState.READY)
+    here = visible_purges(user).filter(
+        is_under_way, selection__channels__contains=[str(channel_id)], created_at__gte=since
+    )
+    return with_list_facts(user, describe_purges(user, list(here[:MAX_UNDER_WAY])))
 
 
 def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
