@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.controls import show_hidden
+from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
 from moderation.operations.access.visibility import channel_for
@@ -109,17 +110,26 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
     }
 
 
-def _activity_rows(profile: Profile, recent: RecentPosts) -> list[tuple[ChannelActivity, Sequence[ActivitySpan]]]:
+def _activity_rows(
+    profile: Profile, recent: RecentPosts
+) -> list[tuple[ChannelActivity, Sequence[ActivitySpan], dt.datetime | None]]:
     """Return the channels with the periods to draw: none if all messages were counted and none is left there.
 
+    With the time of the last message, if it is known; otherwise the period is.
     A period stays in the index until the bookkeeping of the night finds that a purge has emptied it.
     """
     strips = profile.strips.strips if profile.strips else {}
     may_have = {entry.channel.pk for entry in profile.activity}
     if recent.is_whole:
         may_have &= recent.all_by_channel.keys()
+    last = {channel_id: time_of(message_id) for channel_id, message_id in recent.last_by_channel.items()}
     return [
-        (entry, strips.get(entry.channel.pk, ()) if entry.channel.pk in may_have else ()) for entry in profile.activity
+        (
+            entry,
+            strips.get(entry.channel.pk, ()) if entry.channel.pk in may_have else (),
+            last.get(entry.channel.pk),
+        )
+        for entry in profile.activity
     ]
 
 

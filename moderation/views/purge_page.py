@@ -268,7 +268,13 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
         "receipt": describe_receipt(
-            user, purge, manifest=facts.manifest, channels=channels, totals=facts.totals, restored=undo.restored
+            user,
+            purge,
+            manifest=facts.manifest,
+            channels=channels,
+            totals=facts.totals,
+            restored=undo.restored,
+            still_deleted=undo.deleted,
         )
         if purge.confirmed_at
         else None,

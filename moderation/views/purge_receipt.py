@@ -36,8 +36,8 @@ class Receipt:
     """Facts about a purge that has ended.
 
     places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes, which
-    add up to the manifest, and below the deleted ones how many of them were restored; those without messages are left
-    out. kept: messages kept in the same periods; None: not
+    add up to the manifest, and below the deleted ones how many of them were restored and are still deleted; those
+    without messages are left out. kept: messages kept in the same periods; None: not
     counted. plan: how messages were to be deleted, as sentences. audit_url, evidence_url: "" if the viewer may not read
     the audit log.
     """
@@ -56,11 +56,19 @@ class Receipt:
 
 
 def describe_receipt(
-    user: Actor, purge: Purge, *, manifest: Summary, channels: Sequence[Channel], totals: PurgeTotals, restored: int
+    user: Actor,
+    purge: Purge,
+    *,
+    manifest: Summary,
+    channels: Sequence[Channel],
+    totals: PurgeTotals,
+    restored: int,
+    still_deleted: int,
 ) -> Receipt | None:
     """Return the receipt; None before the purge has ended.
 
     channels: those that the viewer may see. restored: messages that undos found live or restored.
+    still_deleted: without those that were withdrawn since.
     """
     if purge.confirmed_at is None or purge.state not in FINAL_PURGES:
         return None
@@ -78,7 +86,7 @@ def describe_receipt(
         last_at=manifest.last_at,
         author_count=manifest.author_count,
         kept=manifest.survivors,
-        lines=_list_outcomes(totals, restored),
+        lines=_list_outcomes(totals, restored=restored, still_deleted=still_deleted),
         plan=describe_plan(manifest.strategies),
         max_tombstones=manifest.max_tombstones,
         audit_url=f"{reverse('audit')}?purge={purge.pk}" if may_audit else "",
@@ -86,10 +94,11 @@ def describe_receipt(
     )
 
 
-def _list_outcomes(totals: PurgeTotals, restored: int) -> list[ReceiptLine]:
+def _list_outcomes(totals: PurgeTotals, *, restored: int, still_deleted: int) -> list[ReceiptLine]:
     lines = [
         ReceiptLine(gettext("Deleted"), totals.deleted),
         ReceiptLine(gettext("restored since"), restored, css="part restored"),
+        ReceiptLine(gettext("still deleted"), still_deleted if restored else 0, css="part"),
         ReceiptLine(gettext("Already gone"), totals.already_gone),
         ReceiptLine(gettext("Kept by a hold"), totals.held),
         ReceiptLine(gettext("Failed"), totals.failed, css="failed"),

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable
 
+import pytest
 from django.test import Client, override_settings
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
@@ -16,6 +17,7 @@ from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
+from moderation.operations.lookup import recent_posts
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
 from moderation.presentation.formats import format_days, format_short_day, format_short_days
 from tests.conftest import give, make_user
@@ -73,16 +75,23 @@ def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: 
     assert [text.strip() for text in shown] == [days, days]
 
 
-def test_the_days_of_the_last_message_are_those_of_its_bucket_until_today(mona: User, sign_in: SignIn) -> None:
+@pytest.mark.parametrize("are_all_read", [True, False])
+def test_the_last_message_of_a_channel_has_its_time_or_the_days_of_its_bucket_until_today(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch, are_all_read: bool
+) -> None:
     person, opened, closed = make_chat_user(), make_channel(), make_channel()
     ids = {opened: recent_ids(1), closed: old_ids(1, buckets_ago=3)}
     for channel, posted in ids.items():
         write(channel, posted, author=person.pk)
+    if not are_all_read:
+        monkeypatch.setattr(recent_posts, "MAX_PLACES", 1)
     activity = page_of(sign_in(mona), person.pk).split('id="activity"')[1]
     for channel, (message_id,) in ids.items():
         bucket = bucket_of(message_id)
         days = format_days(bucket_days(bucket)[0], last_day_of(bucket))
-        assert f"last message: {days}<" in activity.split(f"/channels/{channel.pk}/#end")[1]
+        line = activity.split(f"/channels/{channel.pk}/#end")[1]
+        at = f'<time datetime="{time_of(message_id).isoformat()}"' if are_all_read else f"{days}<"
+        assert f"last message: {at}" in line.split("</li>")[0]
 
 
 def test_servers_are_those_of_all_channels_that_the_viewer_may_open_also_of_channels_not_listed(

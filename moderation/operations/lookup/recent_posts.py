@@ -37,7 +37,8 @@ class RecentPosts:
 
     in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
     and is_whole. by_channel: those of the day, by channel id; all_by_channel, by_guild: all, by the id of the channel
-    and of its guild, None for direct messages. newest: newest first.
+    and of its guild, None for direct messages. last_by_channel: the newest message by channel; empty unless is_whole.
+    newest: newest first.
     """
 
     in_hour: int
@@ -46,6 +47,7 @@ class RecentPosts:
     by_channel: Mapping[int, int]
     all_by_channel: Mapping[int, int]
     by_guild: Mapping[int | None, int]
+    last_by_channel: Mapping[int, int]
     is_complete: bool
     is_whole: bool
     newest: Sequence[tuple[Channel, Message]]
@@ -72,6 +74,7 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
     today = [(message_id, channel_id) for message_id, channel_id in found.posts if message_id >= day]
     reaches_day = bool(places.entries) and places.entries[-1][0] < bucket_of(day)
     is_complete = found.is_complete and (places.is_whole or reaches_day)
+    is_whole = found.is_whole and places.is_whole
     newest = [(places.channels[message.channel_id], message) for message in _read_messages(found.posts[:NEWEST_SHOWN])]
     return RecentPosts(
         in_hour=sum(message_id >= hour for message_id, _ in today),
@@ -80,8 +83,12 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         by_channel=Counter(channel_id for _, channel_id in today),
         all_by_channel=Counter(channel_id for _, channel_id in found.posts),
         by_guild=Counter(places.channels[channel_id].guild_id for _, channel_id in found.posts),
+        # Of several, the last one that is put in is the newest.
+        last_by_channel={channel_id: message_id for message_id, channel_id in reversed(found.posts)}
+        if is_whole
+        else {},
         is_complete=is_complete,
-        is_whole=found.is_whole and places.is_whole,
+        is_whole=is_whole,
         newest=newest,
         users=name_users(message for _, message in newest),
     )

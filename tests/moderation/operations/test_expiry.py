@@ -99,14 +99,14 @@ def test_a_purge_cancelled_before_its_first_delete_expires_with_its_copies(mona:
     assert close_purge(shift(purge, 31).pk)
 
 
-def test_an_expired_purge_still_accounts_for_its_messages_and_is_listed_as_done(mona: User) -> None:
+def test_an_expired_purge_still_accounts_for_its_messages_and_is_listed_by_its_state(mona: User) -> None:
     channel = make_channel()
     ids = old_ids(20)
     write(channel, ids)
     purge = shift(purge_now(mona, everything(channel)), 31)
     close_purge(purge.pk)
     assert deleted_ids(channel.pk, bucket_of(ids[0])) == set(ids)
-    listed = list_purges(mona, state="done", channel_id=channel.pk).purges
+    listed = list_purges(mona, state="undo_expired", channel_id=channel.pk).purges
     assert [one.purge.pk for one in listed] == [purge.pk]
 
 
