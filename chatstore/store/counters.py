@@ -11,6 +11,7 @@ import os
 import threading
 import time
 
+from chatstore.domain.milliseconds import time_at
 from chatstore.store.background import BackgroundSender
 from chatstore.store.redis import redis_client
 
@@ -89,7 +90,7 @@ def read_all() -> dict[str, int]:
 def counting_since() -> dt.datetime | None:
     """Return when the first of the totals was counted; None if nothing was. Raises `StoreUnavailable`."""
     since = redis_client().hget(KEY, _SINCE)
-    return None if since is None else dt.datetime.fromtimestamp(int(since) / 1_000, tz=dt.UTC)
+    return None if since is None else time_at(int(since))
 
 
 _sender = BackgroundSender(send_counts, name="send-counters")

@@ -88,7 +88,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "state_label": listed.state_label,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         "entries": (rows := _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
-        "deleted_since": count_deleted_since(purge) if purge.state == PurgeState.READY else 0,
+        "deleted_since": count_deleted_since(purge),
         "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
         "error_message": error_message,

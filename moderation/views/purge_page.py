@@ -169,7 +169,7 @@ class PurgeFacts:
     @cached_property
     def deleted_since(self) -> int | None:
         """Return how many messages of a preview other purges have deleted since its scan; None: not known."""
-        return count_deleted_since(self._purge) if self._purge.state == PurgeState.READY else 0
+        return count_deleted_since(self._purge)
 
     @property
     def to_delete(self) -> int:

@@ -100,7 +100,7 @@ def test_a_small_table_is_counted_whatever_the_statistics_are(
     (shown,) = re.findall(r"<span>\s*([\d,]+) rows\s*</span>", page)
     # Others may act meanwhile.
     assert len(entries) <= int(shown.replace(",", "")) <= AuditEntry.objects.count()
-    # The statistics say that it is small, but it is not.
+    # The table has more rows than its statistics.
     monkeypatch.setattr(admin_lists, "MAX_COUNTED", ROWS_PER_PAGE)
     monkeypatch.setattr(admin_lists, "estimate_rows", lambda _model: ROWS_PER_PAGE - 1)
     assert f"more than {ROWS_PER_PAGE} rows" in re.sub(r"\s+", " ", client.get(AUDIT).content.decode())

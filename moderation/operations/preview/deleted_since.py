@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import unpack_ids
-from moderation.domain.states import ACTIVE_PURGES
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import Purge, Step
 from moderation.operations.steps.deleted_ids import deleted_by_others
 
@@ -19,8 +19,11 @@ MAX_IDS = 500_000
 def count_deleted_since(purge: Purge) -> int | None:
     """Return how many messages of a preview other purges have deleted since its scan; None: too many to compare.
 
-    Deletes that have begun and are not verified yet do not count, nor do messages that are live again.
+    Deletes that have begun and are not verified yet do not count, nor do messages that are live again. 0 for what is no
+    preview that can be confirmed.
     """
+    if purge.state != PurgeState.READY:
+        return 0
     # Those that ended before the preview was requested had deleted nothing that its scan could find.
     has_worked_since = Q(state__in=ACTIVE_PURGES) | Q(finished_at__gte=purge.created_at)
     others = Purge.objects.filter(has_worked_since, confirmed_at__isnull=False, is_rewrite=False)

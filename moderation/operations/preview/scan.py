@@ -21,6 +21,7 @@ from django.db.models import Max, Sum
 
 from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, TooManyTombstones
+from chatstore.domain.milliseconds import time_at
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
@@ -345,4 +346,4 @@ def _freeze_manifest(purge_id: int, token: uuid.UUID, *, selection: Selection) -
 
 
 def _end_of_hour(message_id: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp((ms_of(message_id) + RECENT_MS) / 1_000, tz=dt.UTC)
+    return time_at(ms_of(message_id) + RECENT_MS)

@@ -25,7 +25,8 @@ from moderation.operations.access.visibility import (
 )
 from moderation.operations.selection.shown_states import filter_by_shown_state
 from moderation.operations.selection.summary import ListedPurge, describe_purges
-from moderation.operations.undo.listed_purges import count_still_deleted, with_list_facts, with_undo_until
+from moderation.operations.steps.totals import count_each_still_deleted
+from moderation.operations.undo.listed_purges import with_list_facts, with_undo_until
 
 PURGES_PER_PAGE = 30
 
@@ -123,7 +124,7 @@ def _with_places(user: Actor, listed: Sequence[ListedPurge]) -> list[DeletedPurg
     summaries = ManifestSummary.objects.filter(pk__in=ids).values_list("pk", "data__channels", "data__channel_count")
     places = {pk: ([int(row[0]) for row in rows or ()], int(count or 0)) for pk, rows, count in summaries}
     channels = visible_channels(user).in_bulk({channel_id for shown, _count in places.values() for channel_id in shown})
-    counts = count_still_deleted(ids)
+    counts = count_each_still_deleted(ids)
     own = purges_within(user, ADD_PURGE, ids)
     deleted = []
     for one in listed:

@@ -23,7 +23,7 @@ from typing import Any
 from chatstore.domain.buckets import bucket_ids, is_sealed
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import MESSAGE_ID
-from chatstore.domain.milliseconds import MINUTE_MS
+from chatstore.domain.milliseconds import MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import ngettext_lazy
@@ -116,7 +116,7 @@ def queue_rewrite(step: Step, *, now_ms: int) -> None:
         selection=step.purge.selection,
         moderator=step.purge.moderator,
         reason=_("purge %(id)s left more tombstones than the budget", id=str(step.purge_id)),
-        due_at=dt.datetime.fromtimestamp((ms_of(newest) + REWRITE_AFTER_MS) / 1_000, tz=dt.UTC),
+        due_at=time_at(ms_of(newest) + REWRITE_AFTER_MS),
         wait_reason=_("Waiting until 70 minutes after the newest deleted message, when the bucket is rewritten"),
     )
 

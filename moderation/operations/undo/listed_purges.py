@@ -8,16 +8,15 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from django.conf import settings
-from django.db.models import F, Sum
 from django.utils import timezone
 
 from moderation.domain.states import ACTIVE_PURGES, CAN_BE_UNDONE, PurgeState
-from moderation.models import Hold, Purge, PurgePeriod, Undo
+from moderation.models import Hold, Purge, Undo
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, Actor
 from moderation.operations.holds import times_held
 from moderation.operations.selection.summary import ListedProgress, ListedPurge, describe_purges
-from moderation.operations.steps.totals import count_decided
+from moderation.operations.steps.totals import count_decided, count_each_still_deleted
 
 _PROGRESSING = ACTIVE_PURGES - {PurgeState.UNDOING}
 """States in which a purge has deleted some of its messages; a queued one has if it was continued."""
@@ -71,7 +70,7 @@ def _with_progress(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
 def _with_outcomes(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add to purges that have ended until when they can be undone, and how much they deleted if it was not all."""
     ended = [one.purge.pk for one in listed if one.purge.state in _MAY_HAVE_LEFT_MESSAGES]
-    counts = count_still_deleted(ended) if ended else {}
+    counts = count_each_still_deleted(ended) if ended else {}
     deleted = {purge_id: counts.get(purge_id, 0) for purge_id in ended}
     return [
         replace(one, still_deleted=count) if count is not None and count < one.purge.manifest else one
@@ -94,10 +93,3 @@ def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     until = {purge.pk: time + days + held.get(purge.pk, dt.timedelta()) for purge, time in since.items()}
     still = {purge_id: time for purge_id, time in until.items() if now < time}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]
-
-
-def count_still_deleted(ids: Sequence[int]) -> dict[int, int]:
-    """Return the number of messages that purges deleted or found already gone, without restored ones, by their IDs."""
-    left = Sum(F("deleted") + F("already_gone") - F("undone"))
-    counts = PurgePeriod.objects.filter(purge_id__in=ids).order_by().values_list("purge_id").annotate(left=left)
-    return {purge_id: int(count) for purge_id, count in counts}
