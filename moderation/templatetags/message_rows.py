@@ -45,12 +45,6 @@ QUOTE_CHARACTERS = 140
 
 _NOTHING = SafeString("")
 _NO_CHECKBOX = SafeString("<span></span>")
-_LINK_ICON, _SELECT_ICON, _COMPOSE_ICON, _DELETE_ICON = (
-    SafeString(f'<svg aria-hidden="true"><use href="#icon-{name}"/></svg>')
-    for name in ("link", "select", "compose", "delete")
-)
-"""The drawings are in the template `_icons.html` of the timeline."""
-
 _GAP_ICON = SafeString(
     '<svg width="15" height="15" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.3"'
     ' aria-hidden="true"><path d="M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.6 9h5.8l.6-9M6.8 7v4M9.2 7v4"/></svg>'
@@ -431,35 +425,31 @@ def _draw_marks(message: Message) -> SafeString:
 
 
 def _draw_tools(row: MessageRow, page: Page) -> SafeString:
-    """Render a message's tools. Their icons are on the page once; their buttons belong to the page's forms."""
+    """Render a message's tools, whose buttons belong to the page's forms."""
     labels, message = page.labels, row.message
     more = (
         fill(
-            '<button class="script-only" type="button" data-select-author title="{}" aria-label="{}">{}</button>\n'
-            '<a href="{}?authors={}" title="{}" aria-label="{}">{}</a>\n'
-            '<button class="delete" form="delete-one" name="message_id" value="{}" title="{}" aria-label="{}">{}'
+            '<button class="icon select script-only" type="button" data-select-author title="{}" aria-label="{}">'
+            '</button>\n<a class="icon compose" href="{}?authors={}" title="{}" aria-label="{}"></a>\n'
+            '<button class="icon delete" form="delete-one" name="message_id" value="{}" title="{}" aria-label="{}">'
             "</button>\n",
             labels.select_author,
             labels.select_author,
-            _SELECT_ICON,
             url_of("compose", page.channel_id),
             message.author_id,
             labels.compose,
             labels.delete_by % {"author": row.writer.name},
-            _COMPOSE_ICON,
             message.message_id,
             labels.delete,
             labels.delete,
-            _DELETE_ICON,
         )
         if page.may_purge
         else ""
     )
     return fill(
-        '<div class="tools">\n<a href="{}" data-copy title="{}" aria-label="{}">{}</a>\n{}</div>\n',
+        '<div class="tools">\n<a class="icon link" href="{}" data-copy title="{}" aria-label="{}"></a>\n{}</div>\n',
         url_of("message", page.channel_id, message.message_id),
         labels.copy,
         labels.copy_long,
-        _LINK_ICON,
         more,
     )

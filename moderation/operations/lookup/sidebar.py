@@ -20,7 +20,7 @@ MAX_NEIGHBOURS = 80
 MAX_URGENT = 40
 """Channels that are listed although others of a large guild precede them by name."""
 
-MAX_GUILDS = 200
+MAX_GUILDS = 100
 
 MAX_RECENT = 8
 

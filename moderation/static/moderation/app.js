@@ -2,8 +2,6 @@
 // Each page works without it.
 "use strict";
 
-document.documentElement.classList.add("js");
-
 // On phones the menu is wider than the screen.
 document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 

@@ -16,16 +16,21 @@ function openPanel(link) {
   window.htmx.ajax("GET", url.pathname + url.search, { source: panel, target: panel, swap: "innerHTML" }).catch(() => {});
 }
 
+function setOpen(isOpen) {
+  panel.hidden = !isOpen;
+  document.getElementById("main").classList.toggle("beside-panel", isOpen);
+}
+
 function showPanel() {
   if (!isOpening) return; // a purge that is shown again while it runs
   isOpening = false;
-  panel.hidden = false;
+  setOpen(true);
   panel.scrollTop = 0;
   panel.querySelector("h2")?.focus({ preventScroll: true });
 }
 
 function closePanel() {
-  panel.hidden = true;
+  setOpen(false);
   panel.replaceChildren();
   panelOpener?.focus({ preventScroll: true });
   panelOpener = null;

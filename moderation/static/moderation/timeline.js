@@ -6,7 +6,7 @@ const list = document.getElementById("messages");
 const selectionForm = document.getElementById("selection");
 
 // Rows are inserted above the visible ones. The script keeps the position; the browser must not as well.
-document.documentElement.classList.add("keeps-position");
+document.documentElement.style.overflowAnchor = "none";
 
 if ("newest" in list.dataset && (!location.hash || location.hash === "#end")) {
   window.scrollTo(0, document.documentElement.scrollHeight);
@@ -115,8 +115,10 @@ const measured = {
 };
 for (const [property, selector] of Object.entries(measured)) {
   const element = document.querySelector(selector);
-  const measure = () => document.documentElement.style.setProperty(property, `${element.offsetHeight}px`);
-  if (element) new ResizeObserver(measure).observe(element, { box: "border-box" });
+  const observer = new ResizeObserver(([{ borderBoxSize: [box] }]) => {
+    document.documentElement.style.setProperty(property, `${box.blockSize}px`);
+  });
+  if (element) observer.observe(element, { box: "border-box" });
 }
 
 // After rows were added or removed.
