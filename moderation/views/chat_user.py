@@ -32,6 +32,9 @@ NEW_ACCOUNT = dt.timedelta(days=7)
 
 PANEL_CHANNELS = 6
 
+COUNT_ALL = "count_all"
+"""Parameter of the request that the page sends itself where all messages were not counted in time."""
+
 _SPANS: tuple[tuple[str, Promise], ...] = (
     ("last 1 hour", gettext_lazy("Last hour")),
     ("last 1 day", gettext_lazy("Last day")),
@@ -85,7 +88,8 @@ def user_panel(request: HttpRequest, user_id: int) -> HttpResponse:
 def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> dict[str, Any]:
     profile = profile_of(request.user, user_id)
     name = show_hidden(str(profile.user)) if profile.user else gettext("user %(id)s") % {"id": user_id}
-    made_at, recent = profile.made_at, recent_posts_of(request.user, user_id)
+    made_at, counts_all = profile.made_at, COUNT_ALL in request.GET
+    recent = recent_posts_of(request.user, user_id, counts_all=counts_all)
     shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
     return {
         "profile": profile,
@@ -94,6 +98,9 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "held": holds_of_author(request.user, user_id),
         "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
+        "oldest_at": _oldest_at(profile, recent),
+        # Then the page requests itself once more, with all messages counted.
+        "counting": "" if recent.is_whole or counts_all else f"{request.path}?{_with_count_all(request)}",
         "channels": [
             (entry, recent.by_channel.get(entry.channel.pk, 0), recent.all_by_channel.get(entry.channel.pk, 0))
             for entry in shown
@@ -108,6 +115,21 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "reaches": _reaches(here),
         "spans": _SPANS,
     }
+
+
+def _with_count_all(request: HttpRequest) -> str:
+    query = request.GET.copy()
+    query[COUNT_ALL] = "1"
+    return query.urlencode()
+
+
+def _oldest_at(profile: Profile, recent: RecentPosts) -> dt.datetime | None:
+    """Return when the user's oldest message was posted if it is of the days in which they were first seen, or None.
+
+    Otherwise older ones are deleted, of which only the days are known.
+    """
+    at, days = recent.oldest_at, profile.first_seen
+    return at if at and days and days[0] <= at.astimezone(dt.UTC).date() <= days[1] else None
 
 
 def _activity_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from django.utils import timezone
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import AUTHOR_ID, Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
-from chatstore.domain.snowflakes import first_id_at, unix_ms
+from chatstore.domain.snowflakes import first_id_at, time_of, unix_ms
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
 from chatstore.store import messages as message_store
@@ -25,7 +26,7 @@ from moderation.operations.lookup.author_places import first_places
 NEWEST_SHOWN = 5
 
 COUNT_SECONDS = 0.3
-"""Time within which all messages are counted: of a raider these are few."""
+"""Time within which all messages are counted before a page is shown: of a raider these are few."""
 
 MAX_PLACES = 256
 """Buckets that are read, newest first; a user is rarely in as many channels within ten days."""
@@ -38,6 +39,7 @@ class RecentPosts:
     in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
     and is_whole. by_channel: those of the day, by channel id; all_by_channel, by_guild: all, by the id of the channel
     and of its guild, None for direct messages. last_by_channel: the newest message by channel; empty unless is_whole.
+    oldest_at: when the oldest message that still exists was posted; None without any, or unless is_whole.
     newest: newest first.
     """
 
@@ -50,17 +52,18 @@ class RecentPosts:
     last_by_channel: Mapping[int, int]
     is_complete: bool
     is_whole: bool
+    oldest_at: dt.datetime | None
     newest: Sequence[tuple[Channel, Message]]
     users: Mapping[int, ChatUser]
 
 
-def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
+def recent_posts_of(user: Actor, author_id: int, *, counts_all: bool = False) -> RecentPosts:
     """Return what the author posted last. Raises `Forbidden`, `StoreUnavailable`.
 
-    Reading takes `PAGE_DEADLINE_SECONDS` at most.
+    Reading takes `PAGE_DEADLINE_SECONDS` at most. counts_all: count all messages for so long, too.
     """
     require(user, "chatstore.view_chatuser")
-    now_ms = unix_ms(timezone.now())
+    now_ms, deadline = unix_ms(timezone.now()), settings.PAGE_DEADLINE_SECONDS
     day, hour = first_id_at(now_ms - DAY_MS), first_id_at(now_ms - HOUR_MS)
     places = first_places(author_buckets(author_id), visible_channels(user), limit=MAX_PLACES)
     found = read_author_posts(
@@ -68,8 +71,8 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         places.entries,
         since=day,
         at_least=NEWEST_SHOWN,
-        seconds=settings.PAGE_DEADLINE_SECONDS,
-        more_seconds=min(COUNT_SECONDS, settings.PAGE_DEADLINE_SECONDS),
+        seconds=deadline,
+        more_seconds=deadline if counts_all else min(COUNT_SECONDS, deadline),
     )
     today = [(message_id, channel_id) for message_id, channel_id in found.posts if message_id >= day]
     reaches_day = bool(places.entries) and places.entries[-1][0] < bucket_of(day)
@@ -89,6 +92,7 @@ def recent_posts_of(user: Actor, author_id: int) -> RecentPosts:
         else {},
         is_complete=is_complete,
         is_whole=is_whole,
+        oldest_at=time_of(found.posts[-1][0]) if is_whole and found.posts else None,
         newest=newest,
         users=name_users(message for _, message in newest),
     )
