@@ -7,7 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from chatstore.confirmation import require_confirmation
+from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.texts import gettext_lazy as _
 from moderation.operations.access.visibility import purge_for
 from moderation.operations.erasure.requests import ERASE, approve_erasure, reject_erasure, request_erasure
 from moderation.tasks import enqueue_erasure_on_commit
@@ -28,11 +30,17 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_POST
 @permission_required(ERASE, raise_exception=True)
 def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Approve the request that the form names."""
+    """Approve the request that the form names. `is_final`: the box that says that nothing can be restored is checked."""
     require_confirmation(request)
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
     shown = purge_for(request.user, purge_id)
-    response = act_on(request, shown, lambda: approve_erasure(purge_id, erasure_id, moderator=actor_of(request)))
+
+    def approve() -> None:
+        if "is_final" not in request.POST:
+            raise BadInput(_("Confirm that none of the messages can be restored afterwards."))
+        approve_erasure(purge_id, erasure_id, moderator=actor_of(request))
+
+    response = act_on(request, shown, approve)
     enqueue_erasure_on_commit(purge_id)
     return response
 

@@ -62,7 +62,10 @@ def test_one_user_requests_and_another_erases(
     assert "permanent deletion</a>: “request <71>”" in read_page(second, "/")
     assert f"{at(purge)}#erasure-request" not in read_page(first, "/")
     assert "Permanently delete 20 messages" in read_page(second, at(purge))
-    answer = second.post(at(purge) + "erase/approve/", {"erasure": request.pk})
+    unchecked = second.post(at(purge) + "erase/approve/", {"erasure": request.pk})
+    assert (unchecked.status_code, state_of(purge)) == (400, PurgeState.DONE)
+    assert "Confirm that none of the messages can be restored" in unchecked.content.decode()
+    answer = second.post(at(purge) + "erase/approve/", {"erasure": request.pk, "is_final": "on"})
     assert (answer.status_code, state_of(purge)) == (302, PurgeState.ERASING)
     shown = read_page(first, at(purge))
     assert "Being permanently deleted" in shown
@@ -116,7 +119,7 @@ def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User,
     request = request_erasure(purge.pk, moderator=lena, reason="request 71")
     client = sign_in(ada)
     client.post(at(purge) + "erase/reject/", {"erasure": request.pk})
-    late = client.post(at(purge) + "erase/approve/", {"erasure": request.pk})
+    late = client.post(at(purge) + "erase/approve/", {"erasure": request.pk, "is_final": "on"})
     assert (late.status_code, state_of(purge)) == (400, PurgeState.DONE)
 
 

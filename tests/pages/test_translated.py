@@ -187,6 +187,7 @@ FORMS: tuple[tuple[str, dict[str, str]], ...] = (
     ("purges/{done}/erase/", {"reason": "x" * 20_000}),
     ("purges/{purge}/erase/", {"reason": "court order"}),
     ("purges/{done}/erase/approve/", {"erasure": "7"}),
+    ("purges/{done}/erase/approve/", {"erasure": "7", "is_final": "on"}),
     ("preferences/", {"time_zone": "Mars/Olympus", "language": "xx"}),
     ("maintenance/jobs/nothing/run/", {}),
     ("maintenance/runs/999999999/again/", {}),
