@@ -30,7 +30,7 @@ def purge_erase(request: HttpRequest, purge_id: int) -> HttpResponse:
 @require_POST
 @permission_required(ERASE, raise_exception=True)
 def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
-    """Approve the request that the form names. `is_final`: the box that says that nothing can be restored is checked."""
+    """Approve the request that the form names. `is_final`: the box about what cannot be restored is checked."""
     require_confirmation(request)
     erasure_id = parse_snowflake(request.POST.get("erasure", ""))
     shown = purge_for(request.user, purge_id)
