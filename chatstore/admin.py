@@ -28,6 +28,7 @@ from chatstore.domain.health import ChannelState
 from chatstore.domain.texts import Size
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet
+from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
 
 # Its stock actions (run, enable, disable) check no permission, so viewers could run them.
@@ -50,6 +51,9 @@ _CHANNEL_STATES: dict[ChannelState, Promise] = {
     ChannelState.UNKNOWN: pgettext_lazy("state of a channel", "unknown"),
     ChannelState.HEALTHY: pgettext_lazy("state of a channel", "healthy"),
 }
+
+_HEALTHY_SO_FAR = pgettext_lazy("state of a channel", "healthy so far")
+"""Its tombstones were never counted."""
 
 _FIGURES = ("state", "tombstones", "size")
 _OTHER_FIGURES = ("newest_page", "empty_buckets", "uncovered", "last_purge")
@@ -124,7 +128,9 @@ class ChannelAdmin(NeverDeleted):
     @admin.display(description=gettext_lazy("State"))
     def state(self, channel: Channel) -> str:
         """Return the state that the table of all channels shows."""
-        return str(_CHANNEL_STATES[ChannelState(channel.summary.state)])
+        state, known = ChannelState(channel.summary.state), known_of(channel.summary)
+        is_proven = state != ChannelState.HEALTHY or known.are_tombstones_known
+        return str(_CHANNEL_STATES[state] if is_proven else _HEALTHY_SO_FAR)
 
     @admin.display(description=gettext_lazy("Tombstones, worst bucket"))
     def tombstones(self, channel: Channel) -> str:

@@ -203,6 +203,11 @@ class KnownChannel:
     empty_buckets: int | None = None
 
     @property
+    def are_tombstones_known(self) -> bool:
+        """True if the tombstones of any bucket were counted: the nightly probe counts them only after deletes."""
+        return self.tombstones is not None
+
+    @property
     def empty_share(self) -> float | None:
         """The share of empty buckets, 0 to 1; None if no bucket is known."""
         return self.empty_buckets / self.buckets if self.buckets and self.empty_buckets is not None else None

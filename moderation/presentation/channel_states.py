@@ -21,14 +21,23 @@ LABELS: dict[ChannelState, str | Promise] = {
 }
 """The states, most severe first."""
 
+_HEALTHY_SO_FAR = pgettext_lazy("state of a channel", "Healthy so far")
+
+
+def label_state(state: ChannelState, known: KnownChannel) -> str:
+    """Return a state in words: a channel without a count of tombstones is healthy only as far as it was measured."""
+    is_proven = state != ChannelState.HEALTHY or known.are_tombstones_known
+    return str(LABELS[state] if is_proven else _HEALTHY_SO_FAR)
+
 
 def describe_state(state: ChannelState, known: KnownChannel, finding: str = "") -> str:
     """Return a state, its reason and the cost of the newest page. finding: summary of the one that it follows from.
 
     "Healthy. The newest page reads 51 rows and 0 tombstones in 2.4 ms."
     """
-    words = {"state": LABELS[state], "reason": explain_state(state, known, finding), "page": describe_page(known)}
-    if words["reason"] == words["page"]:
+    reason, page = explain_state(state, known, finding), describe_page(known)
+    words = {"state": label_state(state, known), "reason": reason, "page": page}
+    if reason.startswith(page):
         return _("%(state)s. %(reason)s") % words
     return _("%(state)s. %(reason)s %(page)s") % words
 
@@ -48,6 +57,8 @@ def explain_state(state: ChannelState, known: KnownChannel, finding: str = "") -
             "days": _format_days(known.bytes_bucket),
             "size": formats.format_size(known.bytes),
         }
+    if state == ChannelState.HEALTHY and not known.are_tombstones_known:
+        return _("%(page)s Tombstones of its buckets were never counted.") % {"page": describe_page(known)}
     return describe_page(known)
 
 

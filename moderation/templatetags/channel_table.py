@@ -61,7 +61,7 @@ def _cells(
         url_of("channel_health", channel.pk),
         visible(str(channel)),
         visible(_("Direct messages") if channel.guild is None else channel.guild.name),
-        channel_chip(listed.state, listed.severity),
+        channel_chip(listed.state, listed.known, listed.severity),
         visible(explain_state(listed.state, listed.known, listed.finding.summary if listed.finding else "")),
         tombstones,
         _measured(row.tombstones_at, now, row.tombstones_bucket),

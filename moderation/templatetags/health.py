@@ -10,13 +10,13 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from chatstore.domain.health import SOURCE_LABELS, BucketState, ChannelState
+from chatstore.domain.health import SOURCE_LABELS, BucketState, ChannelState, KnownChannel
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import BucketHealth, ChannelHealth
 from chatstore.store.figures import Figure
 from moderation.presentation import formats
-from moderation.presentation.channel_states import LABELS as CHANNEL_LABELS
+from moderation.presentation.channel_states import label_state
 from moderation.presentation.health_strip import STATE_LABELS, UNWRITTEN
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
@@ -37,9 +37,9 @@ def bucket_chip(bucket: BucketHealth) -> SafeString:
 
 
 @register.simple_tag
-def channel_chip(state: ChannelState, severity: Severity | None) -> SafeString:
+def channel_chip(state: ChannelState, known: KnownChannel, severity: Severity | None) -> SafeString:
     """Render a channel's state as a coloured label, with a note if a bucket is critical."""
-    label = str(CHANNEL_LABELS[state])
+    label = label_state(state, known)
     # The labels begin sentences elsewhere.
     return _state_chip(_CHANNEL_CLASSES.get(state, "warning"), label[:1].lower() + label[1:], severity)
 

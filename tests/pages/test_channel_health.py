@@ -143,8 +143,11 @@ def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: Sign
     channel = make_channel()
     assert "Unknown. The newest page was never measured." in read(sign_in(otto), channel)
     note(channel, 300, newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=0)
-    sentence = "Healthy. The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
+    page = "The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
+    sentence = f"Healthy so far. {page} Tombstones of its buckets were never counted."
     assert sentence in read(sign_in(otto), channel)
+    note(channel, 300, tombstones=7)
+    assert f"Healthy. {page}" in read(sign_in(otto), channel)
     note(channel, 300, newest_page_us=2_410, newest_page_tombstones=0)
     assert "Healthy. The newest page reads 0\u00a0tombstones in 2.4\u00a0ms." in read(sign_in(otto), channel)
 

@@ -9,9 +9,17 @@ DAYS = formats.format_days(*bucket_days(350))
 
 
 def test_a_healthy_channel_is_described_by_the_cost_of_its_newest_page() -> None:
-    known = KnownChannel(page_us=2_410, page_rows=51, page_tombstones=0)
+    known = KnownChannel(tombstones=0, page_us=2_410, page_rows=51, page_tombstones=0)
     text = describe_state(ChannelState.HEALTHY, known)
     assert text == "Healthy. The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
+
+
+def test_a_channel_whose_tombstones_were_never_counted_is_healthy_only_as_far_as_it_was_measured() -> None:
+    known = KnownChannel(page_us=2_410, page_rows=51, page_tombstones=0)
+    page = "The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
+    text = describe_state(ChannelState.HEALTHY, known)
+    assert text == f"Healthy so far. {page} Tombstones of its buckets were never counted."
+    assert text.endswith(explain_state(ChannelState.HEALTHY, known))
 
 
 def test_a_page_of_several_buckets_names_how_many() -> None:
