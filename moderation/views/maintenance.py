@@ -23,6 +23,7 @@ from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
 from chatstore.tasks import enqueue_run_on_commit
 from moderation.forms import read_cursor
 from moderation.operations.access.maintenance_acts import repeat_run, request_run_now, set_schedule, stop_run
+from moderation.operations.buckets.repeating import next_steps
 from moderation.views.polling import render_live
 from moderation.views.saved import redirect_saved
 from moderation.views.session import actor_of
@@ -45,8 +46,9 @@ class ScheduleForm(forms.Form):
 @permission_required(READ_HEALTH, raise_exception=True)
 def maintenance(request: HttpRequest) -> HttpResponse:
     """Show open runs, failed runs, and each job with its schedule and its recent runs."""
+    failed = console.failed_runs(request.user)
     context = _describe_open(request) | {
-        "failed": console.failed_runs(request.user),
+        "failed": list(zip(failed, next_steps(failed), strict=True)),
         "jobs": console.describe_jobs(request.user),
         "stopped_services": console.describe_stopped_services(),
     }
@@ -97,11 +99,10 @@ def runs(request: HttpRequest) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show a run."""
-    return render(
-        request,
-        "moderation/maintenance/run.html",
-        {"nav": "maintenance", "entry": console.run_for(request.user, run_id)},
-    )
+    entry = console.run_for(request.user, run_id)
+    (step,) = next_steps([entry])
+    context = {"nav": "maintenance", "entry": entry, "step": step}
+    return render(request, "moderation/maintenance/run.html", context)
 
 
 @require_safe

@@ -9,14 +9,18 @@ from collections.abc import Callable, Mapping
 import pytest
 from django.test import Client
 
+from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
-from chatstore.models import Channel, Guild, JobRun, JobSchedule
+from chatstore.models import BucketDeletes, Channel, Guild, JobRun, JobSchedule
 from chatstore.models.users import User
+from chatstore.operations.bucket_jobs import compaction
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
+from chatstore.operations.ledger.delete_log import note_deletes
 from moderation.presentation.formats import format_datetime
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
+from tests.moderation.channels import make_channel, old_ids, write
 
 SignIn = Callable[[User], Client]
 
@@ -302,3 +306,46 @@ def test_an_unknown_run_is_not_found(page: Client, action: str) -> None:
     response = page.post(f"/maintenance/runs/9223372036854775807/{action}/")
     assert response.status_code == 404
     assert "Run 9223372036854775807 does not exist" in response.content.decode()
+
+
+def test_a_compaction_that_needs_a_repair_offers_it_and_runs_again_only_once_it_is_covered(
+    page: Client, otto: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket = bucket_of(ids[0])
+    note_deletes(channel.pk, bucket, 1)
+    deleted_at = postgres_now() - dt.timedelta(days=30)
+    BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=deleted_at, hour=deleted_at)
+    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: None)
+    failed = work_on_run(request_run("compact", actor=otto, subject=f"{channel.pk}:{bucket}").pk)
+    assert failed is not None
+    assert failed.state == RunState.FAILED
+    again, repair = (
+        f'action="/maintenance/runs/{failed.pk}/again/"',
+        f'action="/channels/{channel.pk}/health/{bucket}/repair/"',
+    )
+    for path in (f"/maintenance/runs/{failed.pk}/", "/maintenance/"):
+        html = read(page, path)
+        assert repair in html
+        assert again not in html
+
+    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: deleted_at + dt.timedelta(days=1))
+    for path in (f"/maintenance/runs/{failed.pk}/", "/maintenance/"):
+        html = read(page, path)
+        assert "A repair now covers the last delete here" in html
+        assert repair not in html
+        assert again in html
+
+
+def test_a_repair_in_the_minute_of_the_last_delete_is_described_by_one_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    channel, bucket = make_channel(), 300
+    note_deletes(channel.pk, bucket, 1)
+    at = dt.datetime(2026, 11, 21, 4, 35, 40, tzinfo=dt.UTC)
+    BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=at)
+    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(seconds=20))
+    assert compaction.why_repair_first(channel.pk, bucket).count("04:35") == 1
+    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(minutes=20))
+    assert "last repair (21 November, 04:15 UTC)" in compaction.why_repair_first(channel.pk, bucket)

@@ -19,6 +19,7 @@ from typing import Any
 
 from django.conf import settings
 
+from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput, NodeUnreachable
 from chatstore.domain.texts import Duration, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
@@ -62,19 +63,12 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         return _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
-    began_at = last_repair_of(channel_id, bucket)
-    if began_at is None:
-        return _("No full repair has covered this bucket within 30 days. Repair it first.")
+    if why_repair := why_repair_first(channel_id, bucket):
+        return why_repair
     last = last_delete(channel_id, bucket)
     # Records of deletes are pruned only when older than gc_grace and covered by a repair.
     if last is None:
         return ""
-    if last >= covered_until(began_at):
-        return _(
-            "The last repair (%(repair)s) does not cover the last delete here (%(delete)s). Repair it first.",
-            repair=began_at,
-            delete=last,
-        )
     free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
     if free_at > postgres_now():
         return _(
@@ -84,6 +78,30 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
             end=free_at,
         )
     return ""
+
+
+def why_repair_first(channel_id: int, bucket: int) -> str:
+    """Return the reason why a bucket must be repaired before its tombstones are dropped; "" if a repair covers it.
+
+    Raises `StoreUnavailable`.
+    """
+    began_at = last_repair_of(channel_id, bucket)
+    if began_at is None:
+        return _("No full repair has covered this bucket within 30 days. Repair it first.")
+    last = last_delete(channel_id, bucket)
+    if last is None or last < covered_until(began_at):
+        return ""
+    if format_datetime(last) == format_datetime(began_at):
+        return _(
+            "The last repair does not cover the last delete here: it began within the same minute (%(delete)s). "
+            "Repair it first.",
+            delete=last,
+        )
+    return _(
+        "The last repair (%(repair)s) does not cover the last delete here (%(delete)s). Repair it first.",
+        repair=began_at,
+        delete=last,
+    )
 
 
 def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
