@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext_lazy
 
 from chatstore.domain.buckets import bucket_days
-from chatstore.domain.health import ChannelState, KnownChannel
+from chatstore.domain.health import SLOW_FROM_US, ChannelState, KnownChannel
 from moderation.presentation import formats
 from moderation.presentation.texts import translate
 
@@ -57,6 +57,9 @@ def explain_state(state: ChannelState, known: KnownChannel, finding: str = "") -
             "days": _format_days(known.bytes_bucket),
             "size": formats.format_size(known.bytes),
         }
+    if state == ChannelState.SLOW and known.page_us is not None and known.page_us >= SLOW_FROM_US:
+        limit = _keep_together(_("%(number)s ms") % {"number": formats.format_number(SLOW_FROM_US // 1000)})
+        return _("%(page)s From %(limit)s on, a page is slow.") % {"page": describe_page(known), "limit": limit}
     if state == ChannelState.HEALTHY and not known.are_tombstones_known:
         return _("%(page)s Tombstones of its buckets were never counted.") % {"page": describe_page(known)}
     return describe_page(known)

@@ -152,6 +152,14 @@ def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: Sign
     assert "Healthy. The newest page reads 0\u00a0tombstones in 2.4\u00a0ms." in read(sign_in(otto), channel)
 
 
+def test_the_chart_of_page_times_has_a_line_where_pages_begin_to_be_slow(otto: User, sign_in: SignIn) -> None:
+    channel, today = make_channel(), postgres_now().date()
+    ChannelDay.objects.create(channel_id=channel.pk, day=today, read_ms=31.4)
+    html = read(sign_in(otto), channel)
+    chart = html[html.index("Newest page, time to read</figcaption>") :]
+    assert re.search(r'class="limit".*?class="amount over"[^>]*>20.0 ms<', chart[: chart.index("</svg>")], re.DOTALL)
+
+
 @pytest.mark.parametrize("severity", Severity)
 def test_a_notice_of_a_finding_has_the_color_of_its_severity(severity: Severity, otto: User, sign_in: SignIn) -> None:
     channel = make_channel()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.health import Limits
+from chatstore.domain.health import SLOW_FROM_US, Limits
 from chatstore.models import JobRun
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import health_limits
@@ -57,7 +57,7 @@ def _scales(limits: Limits) -> list[Scale]:
     return [
         Scale(_("Tombstones, of the worst bucket"), format_number, limit=limits.warn_tombstones, is_log=True),
         Scale(_("Size of the largest bucket"), format_size, limit=limits.warn_bytes),
-        Scale(_("Newest page, time to read"), format_milliseconds),
+        Scale(_("Newest page, time to read"), format_milliseconds, limit=SLOW_FROM_US / 1000),
     ]
 
 

@@ -30,7 +30,14 @@ def test_a_page_of_several_buckets_names_how_many() -> None:
 
 def test_a_page_without_a_number_of_rows_is_described_without_it() -> None:
     known = KnownChannel(page_us=812_000, page_tombstones=1)
-    assert describe_state(ChannelState.SLOW, known) == "Slow. The newest page reads 1\u00a0tombstone in 812\u00a0ms."
+    page = "The newest page reads 1\u00a0tombstone in 812\u00a0ms."
+    assert describe_state(ChannelState.SLOW, known) == f"Slow. {page} From 20\u00a0ms on, a page is slow."
+
+
+def test_a_page_that_is_slow_by_its_tombstones_alone_names_no_limit_of_time() -> None:
+    known = KnownChannel(page_us=4_000, page_rows=51, page_tombstones=1_204)
+    page = "The newest page reads 51\u00a0rows and 1,204\u00a0tombstones in 4.0\u00a0ms."
+    assert describe_state(ChannelState.SLOW, known) == f"Slow. {page}"
 
 
 def test_a_channel_over_a_limit_names_the_bucket_before_the_page() -> None:
