@@ -15,8 +15,9 @@ from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.live import EMPTY
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.texts import format_date_range
-from chatstore.models import Channel, ChannelDay, JobRun
+from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.models.users import User
+from chatstore.operations.bucket_jobs import compaction
 from chatstore.operations.coordination.clock import postgres_now, postgres_now_us
 from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
 from chatstore.operations.findings.records import Problem, open_finding
@@ -294,6 +295,39 @@ def test_actions_come_before_what_they_act_on(otto: User, sign_in: SignIn) -> No
     write(channel, ids := old_ids(3))
     html = read(sign_in(otto), channel, bucket_of(ids[0]))
     assert html.index('id="actions"') < html.index('id="metrics"') < html.index('id="purges"')
+
+
+def test_the_recommended_action_comes_first_and_is_the_only_primary_one(
+    otto: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket, client = bucket_of(ids[0]), sign_in(otto)
+
+    def read_actions() -> tuple[list[str], list[str]]:
+        html = read(client, channel, bucket)
+        listed = html[html.index('id="actions"') : html.index('id="metrics"')]
+        summaries = re.findall(r"<summary( class=\"[^\"]*primary\")?>\s*(.*?)\s*</summary>", listed)
+        return [name for _primary, name in summaries], [name for primary, name in summaries if primary]
+
+    names, primary = read_actions()
+    assert names[0] == "Check for live rows (recommended)"
+    assert primary == names[:1]
+
+    note(channel, bucket, tombstones=61_204, live_rows=3)
+    note_deletes(channel.pk, bucket, 1)
+    now = postgres_now()
+    # Deleted so many days ago, repaired so many days ago.
+    for deleted, repaired, expected in ((1, None, "Repair"), (1, 0, "Rewrite"), (90, 0, "Compact")):
+        last_at = now - dt.timedelta(days=deleted)
+        BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=last_at)
+        began_at = None if repaired is None else now - dt.timedelta(days=repaired)
+        monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket, began_at=began_at: began_at)
+        names, primary = read_actions()
+        assert primary == names[:1] == [f"{expected} (recommended)"]
+
+    note(channel, bucket, tombstones=3, live_rows=3)
+    assert read_actions()[1] == []
 
 
 def test_unavailable_actions_show_the_reason(otto: User, sign_in: SignIn) -> None:

@@ -63,21 +63,7 @@ def why_not_compact(channel_id: int, bucket: int) -> str:
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
         return _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
-    if why_repair := why_repair_first(channel_id, bucket):
-        return why_repair
-    last = last_delete(channel_id, bucket)
-    # Records of deletes are pruned only when older than gc_grace and covered by a repair.
-    if last is None:
-        return ""
-    free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
-    if free_at > postgres_now():
-        return _(
-            "The last delete here (%(delete)s) is younger than gc_grace. Until %(end)s an older write could still "
-            "arrive and restore deleted messages.",
-            delete=last,
-            end=free_at,
-        )
-    return ""
+    return why_repair_first(channel_id, bucket) or why_wait_for_gc_grace(channel_id, bucket)
 
 
 def why_repair_first(channel_id: int, bucket: int) -> str:
@@ -101,6 +87,23 @@ def why_repair_first(channel_id: int, bucket: int) -> str:
         "The last repair (%(repair)s) does not cover the last delete here (%(delete)s). Repair it first.",
         repair=began_at,
         delete=last,
+    )
+
+
+def why_wait_for_gc_grace(channel_id: int, bucket: int) -> str:
+    """Return the reason why the last delete in a bucket is too recent for its tombstones to be dropped, or ""."""
+    last = last_delete(channel_id, bucket)
+    # Records of deletes are pruned only when older than gc_grace and covered by a repair.
+    if last is None:
+        return ""
+    free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
+    if free_at <= postgres_now():
+        return ""
+    return _(
+        "The last delete here (%(delete)s) is younger than gc_grace. Until %(end)s an older write could still "
+        "arrive and restore deleted messages.",
+        delete=last,
+        end=free_at,
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chatstore.domain.errors import ChatstoreError, NotFound
+from chatstore.domain.health import BucketState
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import JobRun
 from chatstore.models.users import User
-from chatstore.operations.bucket_jobs.compaction import why_not_compact
+from chatstore.operations.bucket_jobs.compaction import why_not_compact, why_repair_first, why_wait_for_gc_grace
 from chatstore.operations.health.channel_health import BucketHealth
 from chatstore.operations.rights import MAINTAIN, require_channel
 from moderation.operations.access.maintenance_acts import request_run
@@ -77,11 +78,33 @@ class Offer:
 
     action: Action
     blocked_reason: str = ""
+    is_recommended: bool = False
 
 
 def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
-    """Return every action, with the reason if it is known to be unavailable."""
-    return [Offer(action, _blocked_reason(action, channel_id, health)) for action in ACTIONS]
+    """Return every action, with the reason if it is known to be unavailable; first the recommended one, if any."""
+    blocked = {action.slug: _blocked_reason(action, channel_id, health) for action in ACTIONS}
+    recommended = _recommended(channel_id, health, blocked["compact"])
+    offers = [Offer(action, blocked[action.slug], action.slug == recommended) for action in ACTIONS]
+    return sorted(offers, key=lambda offer: not offer.is_recommended)
+
+
+def _recommended(channel_id: int, health: BucketHealth, why_not_drop: str) -> str:
+    """Return the action that mends the bucket's state; "" for none. why_not_drop: why it cannot be compacted now."""
+    if health.state == BucketState.UNKNOWN:
+        return "verify"
+    if health.state != BucketState.TOMBSTONES:
+        return ""
+    if not why_not_drop:
+        return "compact"
+    try:
+        if why_not_drop == why_repair_first(channel_id, health.bucket):
+            return "repair"
+        # Until gc_grace has passed, a rewrite lowers what a read scans. Pages skip buckets without live rows.
+        is_too_recent = why_not_drop == why_wait_for_gc_grace(channel_id, health.bucket)
+    except ChatstoreError:
+        return ""
+    return "rewrite" if is_too_recent and not health.known.is_skipped else ""
 
 
 def _blocked_reason(action: Action, channel_id: int, health: BucketHealth) -> str:
