@@ -34,10 +34,13 @@ class Labelled(Protocol):
     def label(self) -> str | Promise: ...
 
 
+OLD = dt.timedelta(days=1)
+"""From this age on, a figure's age is shown beside it too: the nightly probe has left it out."""
+
 _FIGURE = '<td role="cell" class="num" data-label="{}" title="{}">{}</td>'
 _ROW = (
     '<tr role="row"><th scope="row" role="rowheader"><a href="{}"><bdi>{}</bdi></a>'
-    '<span class="quiet small"><bdi>{}</bdi></span></th><td role="cell">{}<span class="quiet small">{}</span></td>'
+    '<span class="quiet small"><bdi>{}</bdi></span></th><td role="cell">{}<span class="quiet small">{}</span>{}</td>'
     + _FIGURE * 5
     + '<td role="cell" data-label="{}">{}</td></tr>'
 )
@@ -63,6 +66,7 @@ def _cells(
         visible(_("Direct messages") if channel.guild is None else channel.guild.name),
         channel_chip(listed.state, listed.known, listed.severity),
         visible(explain_state(listed.state, listed.known, listed.finding.summary if listed.finding else "")),
+        _oldest(row, now),
         tombstones,
         _measured(row.tombstones_at, now, row.tombstones_bucket),
         _figure(row.tombstones, thousands),
@@ -98,6 +102,18 @@ def _measured(time: dt.datetime | None, now: dt.datetime, bucket: int | None = N
     if bucket is None:
         return _("Measured %(ago)s, on %(time)s.") % age
     return _("In %(days)s, measured %(ago)s, on %(time)s.") % {"days": formats.format_days(*bucket_days(bucket)), **age}
+
+
+def _oldest(row: ChannelSummary, now: dt.datetime) -> SafeString | str:
+    """Return the age of the oldest measurement that the row shows, once it is over a day old.
+
+    Figures of the ledger are those of now: whatever changes them has the row refreshed.
+    """
+    oldest = min((at for at in (row.tombstones_at, row.bytes_at, row.page_at) if at is not None), default=now)
+    if now - oldest <= OLD:
+        return ""
+    text = _("Oldest figure: measured %(ago)s.") % {"ago": formats.format_ago(oldest, now)}
+    return fill(' <span class="quiet small">{}</span>', text)
 
 
 def _buckets(row: ChannelSummary, now: dt.datetime) -> str:

@@ -176,3 +176,16 @@ def test_an_export_has_all_channels_of_the_filters_in_their_order(server: Server
     assert response["Content-Disposition"] == 'attachment; filename="channels.json"'
     text = client.get(f"/health/channels.csv?server={server.name}&sort=-bytes").getvalue().decode()
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == [row["channel_id"] for row in rows]
+
+
+def test_a_row_shows_the_age_of_its_oldest_figure_once_it_is_over_a_day_old(otto: User, sign_in: SignIn) -> None:
+    name = f"old {secrets.token_hex(6)}"
+    channel = Channel.objects.create(pk=fresh_id(), name=name)
+    now, client = postgres_now(), sign_in(otto)
+    row = ChannelSummary.objects.filter(channel=channel)
+    row.update(page_us=2_410, page_at=now, tombstones=7, tombstones_at=now - dt.timedelta(hours=23), due_at=None)
+    assert "Oldest figure" not in read(client, f"q={name}")
+    row.update(tombstones_at=now - dt.timedelta(days=3, hours=1))
+    assert "Oldest figure: measured 3 days ago." in first_row(read(client, f"q={name}"))
+    row.update(tombstones_at=None, bytes=5_000, bytes_at=now - dt.timedelta(days=9))
+    assert "Oldest figure: measured 9 days ago." in first_row(read(client, f"q={name}"))
