@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import MIN_ID, first_id_at, parse_snowflake, time_of, unix_ms
@@ -42,8 +44,38 @@ def parse_datetime(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.d
     """
     typed = " ".join(text.split())
     shown = typed[:_SHOWN]
-    try:
+    with _refusing_others(shown):
         time = _parse(typed, now, is_end=is_end).astimezone(dt.UTC)
+    if time > now:
+        raise BadInput(_("%(time)s is in the future. Enter an earlier time.", time=shown))
+    if time < EARLIEST:
+        raise BadInput(_("%(time)s is before the first possible message. Enter a later time.", time=shown))
+    return time
+
+
+def parse_bound(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.datetime:
+    """Parse the beginning of a period, or its end, which is exclusive, as `parse_datetime`; it may be in the future.
+
+    At the end, a day is in the period, and so are a month and a span. Raises `BadInput`, also for a year that a time
+    zone may not have.
+    """
+    typed = " ".join(text.split())
+    with _refusing_others(typed[:_SHOWN]):
+        span = _parse_span(typed, now)
+        if span is not None:
+            time = span[1 if is_end else 0]
+        else:
+            time = _parse_time(typed, now) + dt.timedelta(days=1 if is_end and is_day(typed) else 0)
+        if not dt.MINYEAR < time.year < dt.MAXYEAR:
+            raise BadInput(_("Enter a date with a year from 2 to 9998."))
+        return time.astimezone(dt.UTC)
+
+
+@contextmanager
+def _refusing_others(shown: str) -> Iterator[None]:
+    """Refuse what is not a date with an explanation. shown: the text."""
+    try:
+        yield
     except AmbiguousDate:
         raise BadInput(
             _("“%(text)s” can be two dates. Write the month as a word, such as 3 November 2024.", text=shown)
@@ -56,11 +88,6 @@ def parse_datetime(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.d
                 text=shown,
             )
         ) from None
-    if time > now:
-        raise BadInput(_("%(time)s is in the future. Enter an earlier time.", time=shown))
-    if time < EARLIEST:
-        raise BadInput(_("%(time)s is before the first possible message. Enter a later time.", time=shown))
-    return time
 
 
 def first_id_from(time: dt.datetime) -> int:

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.operations.health.channel_list import guild_names, guilds_named
+from moderation.domain.datetimes import parse_bound
 from moderation.domain.packing import unpack_ids
 from moderation.models import AuditEntry
 from moderation.operations.access.audit_chain import unlinked_tail
@@ -153,7 +154,6 @@ def _parse_query(request: HttpRequest) -> AuditQuery:
     if message is not None and channel is None:
         raise BadInput(_("Enter the channel too: a message is looked up in its channel."))
     chat_user, purge = _read(query, "user"), _read(query, "purge")
-    last_day = _read_day(query, "until")
     return AuditQuery(
         person=_read_person(query),
         action=_read_action(query),
@@ -162,9 +162,8 @@ def _parse_query(request: HttpRequest) -> AuditQuery:
         chat_user_id=chat_user_id_of(request.user, chat_user) if chat_user else None,
         purge_id=purge_id_of(purge) if purge else None,
         message=None if message is None or channel is None else (channel, message),
-        since=_read_day(query, "since"),
-        # The last day belongs to the period.
-        until=None if last_day is None else last_day + dt.timedelta(days=1),
+        since=_read_time(query, "since"),
+        until=_read_time(query, "until", is_end=True),
     )
 
 
@@ -194,15 +193,14 @@ def _read_action(query: QueryDict) -> str:
     return action
 
 
-def _read_day(query: QueryDict, name: str) -> dt.datetime | None:
-    """Return the midnight of a day in the viewer's time zone."""
+def _read_time(query: QueryDict, name: str, *, is_end: bool = False) -> dt.datetime | None:
+    """Return the beginning of the period, or its end. Raises `BadInput`, also for years that no entry is of."""
     text = _read(query, name)
     if not text:
         return None
-    try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        day = dt.date.min
-    if day.year not in _YEARS:
-        raise BadInput(_("“%(text)s” is not a valid date. Use a format like 2026-03-11.") % {"text": text})
-    return dt.datetime.combine(day, dt.time(), tzinfo=timezone.get_current_timezone())
+    time = parse_bound(text, now=timezone.localtime(), is_end=is_end)
+    if time.year not in _YEARS:
+        raise BadInput(
+            _("Enter a date with a year from %(first)s to %(last)s.") % {"first": _YEARS[0], "last": _YEARS[-1]}
+        )
+    return time

@@ -10,6 +10,7 @@ from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -21,6 +22,7 @@ from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring import console
 from chatstore.operations.rights import MAINTAIN, READ_HEALTH, SCHEDULE, require
 from chatstore.tasks import enqueue_run_on_commit
+from moderation.domain.datetimes import parse_bound
 from moderation.forms import read_cursor
 from moderation.operations.access.maintenance_acts import repeat_run, request_run_now, set_schedule, stop_run
 from moderation.operations.buckets.repeating import next_steps
@@ -74,14 +76,22 @@ def _describe_open(request: HttpRequest) -> dict[str, Any]:
 def runs(request: HttpRequest) -> HttpResponse:
     """List all runs, newest first, filtered by job, state and dates."""
     chosen = {name: request.GET.get(name, "").strip() for name in ("job", "state", "since", "until")}
-    page = console.list_runs(
-        request.user,
-        job=chosen["job"],
-        state=chosen["state"],
-        since=_read_day(chosen["since"]),
-        until=_read_day(chosen["until"]),
-        before=read_cursor(request.GET, "before"),
-    )
+    page: console.RunPage | None = None
+    error_message = ""
+    try:
+        since, until = _read_time(chosen["since"]), _read_time(chosen["until"], is_end=True)
+    except BadInput as error:
+        # What was typed stays in its field.
+        error_message = error.text
+    else:
+        page = console.list_runs(
+            request.user,
+            job=chosen["job"],
+            state=chosen["state"],
+            since=since,
+            until=until,
+            before=read_cursor(request.GET, "before"),
+        )
     filters = QueryDict(mutable=True)
     filters.update({name: value for name, value in chosen.items() if value})
     context = {
@@ -91,8 +101,9 @@ def runs(request: HttpRequest) -> HttpResponse:
         "states": list(RunState),
         "chosen": chosen,
         "filters": filters.urlencode(),
+        "error_message": error_message,
     }
-    return render(request, "moderation/maintenance/runs.html", context)
+    return render(request, "moderation/maintenance/runs.html", context, status=400 if error_message else 200)
 
 
 @require_safe
@@ -213,16 +224,6 @@ def _read_schedule(typed: QueryDict) -> Schedule:
     return Schedule(fields["cron"], fields["zone"], fields["opens"], fields["closes"])
 
 
-def _read_day(text: str) -> dt.date | None:
-    """Parse the value of a date field. Raises `BadInput`."""
-    if not text:
-        return None
-    try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        raise BadInput(
-            _("“%(text)s” is not a valid date. Use a format like 2026-11-21.") % {"text": text[:40]}
-        ) from None
-    if not dt.MINYEAR < day.year < dt.MAXYEAR:
-        raise BadInput(_("Enter a date with a year from 2 to 9998."))
-    return day
+def _read_time(text: str, *, is_end: bool = False) -> dt.datetime | None:
+    """Parse the beginning of a period, or its end. Raises `BadInput`."""
+    return parse_bound(text, now=timezone.localtime(), is_end=is_end) if text else None

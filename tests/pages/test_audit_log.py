@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.roles import Role
@@ -328,7 +329,7 @@ def test_the_exports_have_the_same_entries(client: Client, channel: Channel, hel
         "channel=%00",
         "user=1e3",
         "purge=-",
-        "since=yesterday",
+        "since=soon",
         "until=99999-01-01",
         "since=0001-01-01",
         "message=7",
@@ -345,3 +346,15 @@ def test_invalid_filters_are_explained(query: str, client: Client) -> None:
 
 def test_an_unknown_entry_is_not_found(client: Client) -> None:
     assert client.get("/audit/7/").status_code == 404
+
+
+def test_dates_are_typed_as_pages_print_them_and_others_stay_in_their_field(
+    client: Client, channel: Channel, held: AuditEntry
+) -> None:
+    today = timezone.localtime()
+    for day in ("today", f"{today.day} {today:%B %Y}"):
+        assert listed(client, f"channel={channel.pk}&since={day}&until={day}") == [held.pk]
+    assert not listed(client, f"channel={channel.pk}&until=yesterday")
+    response = client.get("/audit/?since=31+June")
+    assert response.status_code == 400
+    assert 'value="31 June"' in response.content.decode()

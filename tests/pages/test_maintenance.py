@@ -277,7 +277,7 @@ def shown(html: str) -> list[int]:
     ("filters", "status"),
     [
         ({"state": "lost"}, 400),
-        ({"since": "yesterday"}, 400),
+        ({"since": "soon"}, 400),
         ({"until": "9999-12-31"}, 400),
         ({"before": "x"}, 400),
         ({"job": "nothing-is-called-that"}, 404),
@@ -286,6 +286,17 @@ def shown(html: str) -> list[int]:
 )
 def test_invalid_filters_are_refused(page: Client, filters: dict[str, str], status: int) -> None:
     assert page.get("/maintenance/runs/", filters).status_code == status
+
+
+def test_dates_of_runs_are_typed_as_pages_print_them_and_others_stay_in_their_field(page: Client, job: str) -> None:
+    run = make_ended_run(job, at=dt.datetime(2026, 5, 2, 12, tzinfo=dt.UTC))
+    found = read(page, "/maintenance/runs/", {"job": job, "since": "2 May 2026", "until": "2 May 2026"})
+    assert shown(found) == [run.pk]
+    assert not shown(read(page, "/maintenance/runs/", {"job": job, "since": "2 May 2026, 13:00"}))
+    refused = read(page, "/maintenance/runs/", {"job": job, "since": "31 <June> 2026"}, status=400)
+    assert "“31 &lt;June&gt; 2026” is not a valid date." in refused
+    assert 'value="31 &lt;June&gt; 2026"' in refused
+    assert not shown(refused)
 
 
 def test_job_output_is_escaped(page: Client, job: str) -> None:

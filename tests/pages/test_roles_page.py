@@ -20,6 +20,7 @@ from chatstore.models import Channel, Guild, RoleGrant
 from chatstore.models.users import User
 from moderation.models import AuditEntry, Invitation, StaffIdentity
 from moderation.operations.access.roles import take_role
+from moderation.operations.selection.places import parse_until
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.second_factors import PASSWORD
@@ -132,6 +133,21 @@ def test_a_role_that_has_ended_can_be_given_again(ada: User, mona: User, sign_in
     RoleGrant.objects.filter(account=mona).update(given_at=earlier, until=Now())
     assert sign_in(ada).post("/roles/", {"person": mona.username, "role": "moderator"}).status_code == 302
     assert ("moderator", None, None) in current(mona)
+
+
+@pytest.mark.parametrize("text", ["1 March 2040", "2040/3/1", "1 Mar 2040"])
+def test_the_last_day_of_a_role_is_typed_as_pages_print_it(text: str, ada: User, tess: User, sign_in: SignIn) -> None:
+    assert sign_in(ada).post("/roles/", {"person": tess.username, "role": "lead", "until": text}).status_code == 302
+    (row,) = RoleGrant.objects.filter(account=tess)
+    assert row.until == dt.datetime(2040, 3, 2, tzinfo=dt.UTC)
+
+
+def test_a_last_day_without_a_year_is_the_next_one() -> None:
+    now = dt.datetime(2026, 11, 27, 8, tzinfo=dt.UTC)
+    assert parse_until("31 March", now=now) == dt.datetime(2027, 4, 1, tzinfo=dt.UTC)
+    assert parse_until("27 November", now=now) == dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
+    assert parse_until("28 November", now=now) == dt.datetime(2026, 11, 29, tzinfo=dt.UTC)
+    assert parse_until("31 March 2020", now=now) == dt.datetime(2020, 4, 1, tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Exists, OuterRef
 from django.db.models.expressions import RawSQL
-from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.errors import BadInput, NotFound, StoreUnavailable
@@ -214,11 +213,11 @@ def list_runs(
     *,
     job: str = "",
     state: str = "",
-    since: dt.date | None = None,
-    until: dt.date | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
     before: int | None = None,
 ) -> RunPage:
-    """Return a page of all runs that were requested or due; dates are days in the active time zone, both inclusive.
+    """Return a page of all runs that were requested or due, from `since` until before `until`.
 
     Raises `Forbidden`, `NotFound` for an unknown job, `BadInput` for an unknown state.
     """
@@ -231,9 +230,9 @@ def list_runs(
             raise BadInput(_("“%(state)s” is not a state of runs.", state=state))
         runs = runs.filter(state=state)
     if since is not None:
-        runs = runs.filter(due_at__gte=_midnight(since))
+        runs = runs.filter(due_at__gte=since)
     if until is not None:
-        runs = runs.filter(due_at__lt=_midnight(until + dt.timedelta(days=1)))
+        runs = runs.filter(due_at__lt=until)
     if before is not None:
         runs = runs.filter(pk__lt=before)
     found = _describe(runs[: RUNS_PER_PAGE + 1])
@@ -340,7 +339,3 @@ def _find_subjects(runs: Sequence[JobRun]) -> dict[int, Subject]:
     keys = {run.pk: (int(found[1]), int(found[2])) for run in runs if (found := _BUCKET.fullmatch(run.subject))}
     channels = Channel.objects.select_related("guild").in_bulk({channel_id for channel_id, _ in keys.values()})
     return {pk: Subject(channel_id, bucket, channels.get(channel_id)) for pk, (channel_id, bucket) in keys.items()}
-
-
-def _midnight(day: dt.date) -> dt.datetime:
-    return timezone.make_aware(dt.datetime.combine(day, dt.time()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 
 from django.db.models import QuerySet
 
@@ -13,13 +12,9 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Guild
 from chatstore.models.users import User
 from chatstore.operations.rights import GIVE_ROLES, scope_for
+from moderation.domain.datetimes import parse_bound
 from moderation.operations.access.visibility import visible_channels
 from moderation.operations.selection.parsing import find_channel, find_guild, split_names
-
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-
-LAST_YEAR = dt.MAXYEAR - 1
-"""Last year in which a role can end. A later time may not exist in the time zone of who views it."""
 
 
 def parse_grants(role: str, *, guild: str, channels: str, user: User) -> list[Grant]:
@@ -40,24 +35,25 @@ def parse_grants(role: str, *, guild: str, channels: str, user: User) -> list[Gr
 
 
 def parse_until(text: str, *, now: dt.datetime) -> dt.datetime | None:
-    """Return when a role ends: after a day, or at a time; None for no end. Raises `BadInput`."""
+    """Return when a role ends: after a day, or at a time; None for no end. Raises `BadInput`.
+
+    A day without a year is the next one.
+    """
     text = text.strip()
     if not text:
         return None
-    try:
-        if _DAY.fullmatch(text):
-            day = dt.date.fromisoformat(text) + dt.timedelta(days=1)
-            return _check_year(dt.datetime.combine(day, dt.time(), now.tzinfo))
-        time = dt.datetime.fromisoformat(text)
-        return _check_year(time if time.tzinfo is not None else time.replace(tzinfo=now.tzinfo)).astimezone(dt.UTC)
-    except (ValueError, OverflowError):
-        raise BadInput(_("“%(text)s” is not a valid day. Use a format like 2027-03-31.", text=text[:40])) from None
-
-
-def _check_year(time: dt.datetime) -> dt.datetime:
-    if time.year > LAST_YEAR:
-        raise ValueError(time)
-    return time
+    until = parse_bound(text, now=now, is_end=True)
+    if until > now:
+        return until
+    for year in (now.year, now.year + 1):
+        try:
+            of_year = parse_bound(f"{text} {year}", now=now, is_end=True)
+        except BadInput:
+            # It has a year, or is not a day.
+            continue
+        if of_year > now:
+            return of_year
+    return until
 
 
 def _administered_guilds(user: User) -> QuerySet[Guild]:

@@ -11,7 +11,7 @@ function fillTime(field, text) {
 
 for (const time of document.querySelectorAll("[data-time]")) {
   const field = time.querySelector("input[type=text]");
-  const native = time.querySelector("input[type=datetime-local]");
+  const native = time.querySelector("input:not([type=text])");
   const now = native.value;
   // It belongs to the page, not to the form, which the server reads and the summary listens to.
   native.addEventListener("input", (event) => {
@@ -19,8 +19,9 @@ for (const time of document.querySelectorAll("[data-time]")) {
     if (native.value) fillTime(field, native.value.replace("T", " "));
   });
   time.querySelector("button").addEventListener("click", () => {
-    const typed = ISO_MINUTE.exec(field.value);
-    native.value = typed ? `${typed[1]}T${typed[2] ?? "00:00"}` : now;
+    const [, day, clock = "00:00"] = ISO_MINUTE.exec(field.value) ?? [];
+    const typed = native.type === "date" ? day : `${day}T${clock}`;
+    native.value = day ? typed : now;
     native.showPicker();
   });
 }

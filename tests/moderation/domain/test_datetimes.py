@@ -7,9 +7,10 @@ import pytest
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import time_of
-from moderation.domain.datetimes import MAX_CHARACTERS, first_id_from, parse_datetime
+from moderation.domain.datetimes import MAX_CHARACTERS, first_id_from, parse_bound, parse_datetime
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -201,3 +202,31 @@ def test_the_id_and_the_link_of_a_message_mean_when_it_was_posted() -> None:
 def test_an_unusable_date_is_refused_with_the_reason(typed: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         parse_datetime(typed, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "end"),
+    [
+        ("2024-03-11", dt.datetime(2024, 3, 11, tzinfo=BERLIN), dt.datetime(2024, 3, 12, tzinfo=BERLIN)),
+        ("11 March 2024", dt.datetime(2024, 3, 11, tzinfo=BERLIN), dt.datetime(2024, 3, 12, tzinfo=BERLIN)),
+        ("11 Mar 2024, 15:02", *[dt.datetime(2024, 3, 11, 15, 2, tzinfo=BERLIN)] * 2),
+        ("10–19 October 2024", dt.datetime(2024, 10, 10, tzinfo=BERLIN), dt.datetime(2024, 10, 20, tzinfo=BERLIN)),
+        ("March 2999", dt.datetime(2999, 3, 1, tzinfo=BERLIN), dt.datetime(2999, 4, 1, tzinfo=BERLIN)),
+        ("2999-12-31", dt.datetime(2999, 12, 31, tzinfo=BERLIN), dt.datetime(3000, 1, 1, tzinfo=BERLIN)),
+    ],
+)
+def test_a_bound_of_a_period_may_be_in_the_future_and_its_last_day_belongs_to_it(
+    text: str, first: dt.datetime, end: dt.datetime
+) -> None:
+    now = dt.datetime(2026, 11, 27, 8, tzinfo=BERLIN)
+    assert parse_bound(text, now=now) == first
+    assert parse_bound(text, now=now, is_end=True) == end
+
+
+@pytest.mark.parametrize("text", ["soon", "", "3/11/2024", "9999-12-31", "0001-01-01", "99999-01-01", "2024-02-30"])
+def test_other_texts_are_no_bound_in_any_time_zone(text: str) -> None:
+    for name in ("Asia/Tokyo", "America/Los_Angeles"):
+        now = dt.datetime(2026, 11, 27, 8, tzinfo=ZoneInfo(name))
+        for is_end in (False, True):
+            with pytest.raises(BadInput):
+                parse_bound(text, now=now, is_end=is_end)

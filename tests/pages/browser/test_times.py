@@ -1,4 +1,4 @@
-"""Times of the composer: the browser's calendar and periods fill in the fields, and the summary says what they mean."""
+"""Fields for times and days: the browser's calendar and periods fill them in, and the summary says what they mean."""
 
 from __future__ import annotations
 
@@ -58,3 +58,16 @@ def test_the_calendar_begins_at_the_present_time_of_the_viewer(composer: Page) -
     calendar = composer.locator("[data-time]", has=composer.locator("#before")).locator("[type=datetime-local]")
     expect(calendar).to_have_value(re.compile(r"^20\d\d-\d\d-\d\dT\d\d:\d\d$"))
     expect(composer.locator("#before")).to_have_value("")
+
+
+def test_a_day_of_a_filter_is_chosen_from_the_browsers_calendar(site: Site) -> None:
+    with browse_as(create_account("otto"), site) as page:
+        page.goto(f"{site.url}/maintenance/runs/")
+        field = page.get_by_role("textbox", name="From")
+        calendar = page.locator("[data-time]", has=field).locator("[type=date]")
+        expect(calendar).to_have_value(re.compile(r"^20\d\d-\d\d-\d\d$"))
+        field.fill("2026-03-11")
+        page.get_by_role("button", name="Choose the first day").click()
+        expect(calendar).to_have_value("2026-03-11")
+        calendar.fill("2026-03-12")
+        expect(field).to_have_value("2026-03-12")
