@@ -53,7 +53,7 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
     unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
     _note(channel.pk, unhealthy.dead, tombstones=DEAD, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
     _note(channel.pk, unhealthy.dead, hours=4, source="repair", **{SEEN_BY_REPAIR: DEAD})
-    _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=50)
+    _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
     # A probe reads them, as does the page of the channel.
