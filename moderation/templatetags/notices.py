@@ -15,6 +15,7 @@ from moderation.models import Erasure, PurgeApproval
 from moderation.operations.access.visibility import Actor
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.purging.approvals import open_approvals, were_all_read
+from moderation.operations.purging.listing import ShownPurge, newest_under_way
 from moderation.operations.raids.detection import list_raids
 from moderation.presentation.formats import format_number
 from moderation.presentation.html import fill, fill_named
@@ -26,13 +27,17 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A notice with its label, and a link to the page on which the viewer can act. severity: its CSS class."""
+    """A notice with its label, and a link to the page on which the viewer can act. severity: its CSS class.
+
+    purge: the text and the URL of a purge that acts on it already.
+    """
 
     severity: str
     label: str
     text: str
     url: str
     action: str
+    purge: tuple[str, str] | None = None
 
 
 @register.simple_tag(takes_context=True)
@@ -49,11 +54,20 @@ def page_notices(context: template.Context) -> list[Notice]:
 
 def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
     """Yield a notice for each raid. hidden: the channel of the page, which shows its raid itself."""
-    for raid in list_raids(user, except_in=hidden):
-        url = url_of("raid", int(raid.subject))
-        began = ago(time_at(raid.details["since_ms"]))
-        text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=began)
-        yield Notice("critical", _("raid"), text, url, _("Review and clear"))
+    began = {raid: time_at(raid.details["since_ms"]) for raid in list_raids(user, except_in=hidden)}
+    purges = newest_under_way(user, {int(raid.subject): since for raid, since in began.items()})
+    for raid, since in began.items():
+        channel_id = int(raid.subject)
+        text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=ago(since))
+        purge = _describe_purge(purges[channel_id]) if channel_id in purges else None
+        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), _("Review and clear"), purge)
+
+
+def _describe_purge(shown: ShownPurge) -> tuple[str, str]:
+    """Return the text about a purge of a raid that is under way, and its URL."""
+    name = fill("<bdi>{}</bdi>", staff_name(shown.purge.moderator))
+    text = fill_named(_("A purge by %(name)s is %(state)s"), name=name, state=shown.state_label)
+    return text, url_of("purge", shown.purge.pk)
 
 
 def _approvals_of(context: template.Context, user: Actor) -> tuple[list[PurgeApproval], bool]:

@@ -15,13 +15,15 @@ from django.test.utils import CaptureQueriesContext
 from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import ms_of, time_of
 from chatstore.gateway import Member, save_members
+from chatstore.models import Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
 from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval
-from moderation.operations.raids.detection import check_raids
+from moderation.operations.raids.detection import RAID, check_raids
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.views.raid_page import MAX_SIMILAR, MAX_VARIANTS
 from tests.moderation.channels import make_channel, now_ms, preview
@@ -138,6 +140,34 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
     assert f'href="/purges/{purge.pk}/"' in page
     approval.delete()
     assert "Already under way" not in client.get(url).content.decode()
+
+
+def test_the_notice_on_other_pages_names_the_purge_in_one_statement(
+    raid: Raid, mona: User, lena: User, sign_in: SignIn
+) -> None:
+    client, reading = sign_in(lena), 'selection" ->'
+    selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
+    purge = preview(mona, selection)
+    assert "A purge by" not in client.get("/preferences/").content.decode()
+    approval = PurgeApproval.objects.create(
+        purge=purge, requested_by=mona, reason="raid", manifest_hash=purge.manifest_hash
+    )
+    with CaptureQueriesContext(connection) as captured:
+        page = client.get("/preferences/").content.decode()
+    assert f'<a href="/purges/{purge.pk}/">A purge by <bdi>{mona.username}</bdi> is waiting for approval</a>' in page
+    assert len([query for query in captured if reading in query["sql"]]) == 1
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.PAUSED)
+    assert "</bdi> is paused</a>" in client.get("/preferences/").content.decode()
+    # Drafted before the raid, it is no answer to it.
+    Purge.objects.filter(pk=purge.pk).update(created_at=time_of(raid.raid_ids[0]) - dt.timedelta(hours=1))
+    assert "A purge by" not in client.get("/preferences/").content.decode()
+    Finding.objects.filter(kind=RAID).update(closed_at=postgres_now())
+    with CaptureQueriesContext(connection) as captured:
+        client.get("/preferences/")
+    assert [query["sql"] for query in captured if reading in query["sql"]] == []
+    Finding.objects.filter(kind=RAID).update(closed_at=None)
+    approval.delete()
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.READY)
 
 
 def test_a_time_without_messages_has_nothing_to_select(mona: User, sign_in: SignIn) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
-from moderation.domain.state_labels import STATE_LABELS
+from moderation.domain.selection import Selection
+from moderation.domain.state_labels import STATE_LABELS, shown_state
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge, PurgeApproval
 from moderation.operations.access.staff_names import mark_shared_names
@@ -61,6 +64,14 @@ class DeletedPage:
 
     purges: Sequence[DeletedPurge]
     older: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPurge:
+    """A purge with its state in words."""
+
+    purge: Purge
+    state_label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +152,33 @@ def list_under_way(user: Actor, channel_id: int, *, since: dt.datetime) -> list[
 
     Newest first. Previews are work of one moderator until approval is requested.
     """
-    awaiting = PurgeApproval.objects.open().filter(purge_id=OuterRef("pk"))
-    is_under_way = Q(state__in=ACTIVE_PURGES) | Q(Exists(awaiting), state=PurgeState.READY)
-    here = visible_purges(user).filter(
-        is_under_way, selection__channels__contains=[str(channel_id)], created_at__gte=since
-    )
+    here = _under_way(user).filter(_names_since(channel_id, since))
     return with_list_facts(user, describe_purges(user, list(here[:MAX_UNDER_WAY])))
+
+
+def newest_under_way(user: Actor, since: Mapping[int, dt.datetime]) -> dict[int, ShownPurge]:
+    """Return the newest of these purges for each channel that has one, in one statement; in none without channels."""
+    if not since:
+        return {}
+    within = reduce(or_, (_names_since(channel_id, start) for channel_id, start in since.items()))
+    purges = _under_way(user).filter(within).defer("manifest_hash").order_by("-id")
+    newest: dict[int, ShownPurge] = {}
+    for purge in purges[: MAX_UNDER_WAY * len(since)]:
+        # A preview is under way only while it waits for approval.
+        shown = ShownPurge(purge, STATE_LABELS[shown_state(purge.state, awaits_approval=True)])
+        for channel_id in Selection.from_json(purge.selection).channel_ids:
+            if channel_id in since and purge.created_at >= since[channel_id]:
+                newest.setdefault(channel_id, shown)
+    return newest
+
+
+def _under_way(user: Actor) -> QuerySet[Purge]:
+    awaiting = PurgeApproval.objects.open().filter(purge_id=OuterRef("pk"))
+    return visible_purges(user).filter(Q(state__in=ACTIVE_PURGES) | Q(Exists(awaiting), state=PurgeState.READY))
+
+
+def _names_since(channel_id: int, since: dt.datetime) -> Q:
+    return Q(selection__channels__contains=[str(channel_id)], created_at__gte=since)
 
 
 def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
