@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
 
-from chatstore.domain.buckets import BucketKey, join_keys
+from chatstore.domain.buckets import BucketKey, bucket_of, join_keys
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.domain.messages import MESSAGE_ID, VALUE_COLUMNS
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, VALUE_COLUMNS, Message
 from chatstore.domain.texts import gettext_lazy
 from chatstore.store import cassandra, traces
-from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows
+from chatstore.store.messages import COLUMNS, ROW_FETCH, SCAN_FETCH, iterate_rows, to_message
 
 IDS_PER_READ = 100
 """Ids per IN clause of one partition."""
@@ -182,6 +182,19 @@ def read_rows_with_writetime_in(
             key,
             [(*row[:width], max((stamp for stamp in row[width:] if stamp is not None), default=0)) for row in rows],
         )
+
+
+def read_messages_in(posts: Iterable[tuple[int, int]]) -> list[Message]:
+    """Return those of some messages, as (channel ID, message ID), that are there, with their reads joined."""
+    wanted: dict[BucketKey, list[int]] = {}
+    for channel_id, message_id in posts:
+        wanted.setdefault((channel_id, bucket_of(message_id)), []).append(message_id)
+    return [
+        to_message(channel_id, row)
+        for (channel_id, _), rows in read_rows_with_writetime_in(wanted)
+        for row in rows
+        if row[AUTHOR_ID] is not None
+    ]
 
 
 def _read_in_buckets(

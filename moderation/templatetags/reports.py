@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django import template
@@ -11,14 +12,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.reports import ReportCategory, Resolution
 from chatstore.models import ReportCase
 from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
-from moderation.templatetags.chat import format_ago, staff_name, time_tag, visible
+from moderation.templatetags.chat import excerpt, format_ago, staff_name, time_tag, visible
 from moderation.templatetags.people import avatar
 from moderation.views.reports import author_name, is_claimed
 
@@ -26,6 +29,9 @@ register = template.Library()
 
 REPEATED = 2
 """Reported messages of an author in a week from which on they are mentioned."""
+
+TEXT_CHARACTERS = 120
+"""Characters of a reported message in a list: more than its line has room for."""
 
 
 _OPEN_CASES = "_open_cases"
@@ -66,7 +72,11 @@ def repeat_label(this_week: int) -> str:
     """Return how many messages of an author were reported within a week; "" for only one."""
     if this_week < REPEATED:
         return ""
-    text = ngettext("%(count)s reported message this week", "%(count)s reported messages this week", this_week)
+    text = ngettext(
+        "author: %(count)s message reported this week",
+        "author: %(count)s messages reported this week",
+        this_week,
+    )
     return text % {"count": capped(this_week)}
 
 
@@ -79,50 +89,63 @@ def claim_of(case: ReportCase) -> str:
 @register.simple_tag
 def case_links(page: CasePage, current: ReportCase | None) -> SafeString:
     """Render the cases as items of a list, each a link that opens it."""
-    return join((_draw_case(listed, is_current=listed.case == current) for listed in page.cases), "\n")
+    return join(
+        (_draw_case(listed, page.users, is_current=listed.case == current) for listed in page.cases),
+        "\n",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """What a list shows of a case, besides its message and place. notes: each in a line of its own."""
+
     side: str
-    state: SafeString
+    notes: Sequence[SafeString]
 
 
-def _draw_case(listed: ListedCase, *, is_current: bool) -> SafeString:
+def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: bool) -> SafeString:
     case = listed.case
     line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
         '<b class="clip"><bdi>{}</bdi></b>\n<span class="small">{}</span>\n</span>\n'
-        '<span class="quiet small clip"><bdi>{}</bdi></span>\n<span class="quiet small">{}</span>\n</a>\n</li>',
+        '{}\n<span class="quiet small clip"><bdi>{}</bdi></span>\n{}\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
         author_name(listed),
         line.side,
+        _draw_message(listed, users),
         visible(case.channel.full_name),
-        line.state,
+        join((fill('<span class="quiet small">{}</span>', note) for note in line.notes), "\n"),
     )
+
+
+def _draw_message(listed: ListedCase, users: Mapping[int, object]) -> SafeString:
+    """Render the first words of the reported message; without it, that it is deleted, if it was there before."""
+    message = listed.message
+    if message is not None:
+        text = show_hidden(shorten(excerpt(message.content, users), characters=TEXT_CHARACTERS, lines=1))
+        return fill('<span class="small clip case-text"><bdi>{}</bdi></span>', text or _("(attachment)"))
+    gone = _("not in the channel") if listed.case.author_id is None else _("message deleted")
+    return fill('<span class="quiet small clip case-text">{}</span>', gone)
 
 
 def _describe_open(listed: ListedCase) -> _Line:
     case = listed.case
     claimed = claim_of(case)
+    opened = time_tag(case.opened_at, format_ago(case.opened_at, timezone.now()))
+    repeated = repeat_label(listed.this_week)
+    # A separator before what wraps would end a line.
     notes = [
-        category_label(case.category),
-        time_tag(case.opened_at, format_ago(case.opened_at, timezone.now())),
-        *([_draw_repeated(listed.this_week)] if listed.this_week >= REPEATED else []),
+        join((category_label(case.category), opened), "\u00a0· "),
+        *([fill('<b class="repeated">{}</b>', repeated)] if repeated else []),
         *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
     ]
-    return _Line(formats.format_count(case.report_count, "report"), join(notes, "\u00a0· "))
-
-
-def _draw_repeated(this_week: int) -> SafeString:
-    text = _("author: %(count)s this week") % {"count": capped(this_week)}
-    return fill('<b class="repeated" title="{}">{}</b>', repeat_label(this_week), text)
+    return _Line(formats.format_count(case.report_count, "report"), notes)
 
 
 def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
     when = time_tag(case.resolved_at, format_ago(case.resolved_at, timezone.now())) if case.resolved_at else ""
     state = fill_named(_("<bdi>%(name)s</bdi>, %(ago)s"), name=staff_name(by), ago=when)
-    return _Line(resolution_label(case.resolution), state)
+    return _Line(resolution_label(case.resolution), [state])

@@ -22,6 +22,7 @@ from moderation.operations.erasure.requests import request_erasure
 from moderation.operations.preview.samples import SAMPLES
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.chatstore.recorded_statements import record_statements
+from tests.chatstore.reports import report
 from tests.moderation.channels import (
     VICTOR,
     by_victor,
@@ -219,6 +220,20 @@ def test_samples_read_the_ledger_that_the_strip_has_read(
     work = work_of(sign_in(mona), f"/purges/{purge.pk}/")
     assert work.count_from("bucket_ledger") == 3, work.reads
     assert work.count_from("messages") > 0
+
+
+def test_a_queue_of_many_reports_costs_no_more_reads(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    channel = make_channel()
+    write(channel, old_ids(9))
+    first, *_ = (report(channel, message_id) for message_id in old_ids(2))
+    few = work_of(sign_in(mona), f"/reports/{first.pk}/")
+    for message_id in old_ids(9):
+        report(channel, message_id, reporter=74)
+    many = work_of(sign_in(mona), f"/reports/{first.pk}/")
+    assert_same(few, many)
+    assert len(many.reads) == len(few.reads), (few.reads, many.reads)
 
 
 def test_home_describes_all_its_purges_together(sign_in: SignIn, work_of: Callable[[Client, str], Work]) -> None:

@@ -36,12 +36,30 @@ def test_a_case_shows_the_message_its_reports_and_the_record_of_its_author(mona:
     page.post(f"/users/{author}/notes/", {"text": "warned on 3 May"})
     html = page.get(f"/reports/{cases[1].pk}/").content.decode()
     assert "Message by <bdi>Zoë</bdi>, reported for spam" in re.sub(r"\s+", " ", html)
-    assert "2 reported messages this week" in html
+    assert "author: 2 messages reported this week" in html
     assert f"buy {old_ids(3)[1]}" in html
     assert "see room" in html
     assert "warned on 3 May" in html
     assert f'href="/reports/{cases[0].pk}/"' in html
     assert 'aria-current="true"' in html
+
+
+def test_a_row_shows_the_first_words_of_its_message_or_that_it_is_deleted(mona: User, sign_in: SignIn) -> None:
+    channel, cases = reported_channel(fresh_id())
+    page, path = sign_in(mona), f"/reports/{cases[0].pk}/"
+    texts = rows_of(page.get(path).content.decode())
+    assert [texts[case.pk] for case in cases] == [f"buy {message_id}" for message_id in old_ids(3)[:2]]
+    purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=(cases[1].message_id,)))
+    never = report(channel, old_ids(9)[8], author=None)
+    texts = rows_of(page.get(path).content.decode())
+    assert [texts[case.pk] for case in (*cases, never)] == [texts[cases[0].pk], "message deleted", "not in the channel"]
+    assert texts[cases[0].pk] == f"buy {old_ids(3)[0]}"
+
+
+def rows_of(html: str) -> dict[int, str]:
+    """Return the text of the message of each case in the list."""
+    found = re.findall(r'href="/reports/(\d+)/".*?case-text">(?:<bdi>)?([^<]*)<', html, re.DOTALL)
+    return {int(pk): text for pk, text in found}
 
 
 def test_deleting_opens_the_next_case_and_links_to_the_purge(mona: User, sign_in: SignIn) -> None:

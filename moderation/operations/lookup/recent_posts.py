@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils import timezone
 
-from chatstore.domain.buckets import BucketKey, bucket_of
-from chatstore.domain.messages import AUTHOR_ID, Message
+from chatstore.domain.buckets import bucket_of
+from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS
 from chatstore.domain.snowflakes import first_id_at, time_of, unix_ms
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
-from chatstore.store import messages as message_store
 from chatstore.store import scans
 from chatstore.store.author_posts import read_author_posts
 from chatstore.store.authors import author_buckets
@@ -100,13 +99,5 @@ def recent_posts_of(user: Actor, author_id: int, *, counts_all: bool = False) ->
 
 def _read_messages(posts: Sequence[tuple[int, int]]) -> list[Message]:
     """Return the messages that still exist, newest first."""
-    wanted: dict[BucketKey, list[int]] = {}
-    for message_id, channel_id in posts:
-        wanted.setdefault((channel_id, bucket_of(message_id)), []).append(message_id)
-    found = [
-        message_store.to_message(channel_id, row)
-        for (channel_id, _), rows in scans.read_rows_with_writetime_in(wanted)
-        for row in rows
-        if row[AUTHOR_ID] is not None
-    ]
+    found = scans.read_messages_in((channel_id, message_id) for message_id, channel_id in posts)
     return sorted(found, key=lambda message: message.message_id, reverse=True)

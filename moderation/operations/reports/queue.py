@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
 from chatstore.domain.errors import Forbidden, NotFound
+from chatstore.domain.messages import Message
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, ReportCase
 from chatstore.models.reports import ReportCaseQuerySet
-from chatstore.operations.rights import restrict, scope_for
+from chatstore.operations.gateway.timeline import name_users
+from chatstore.operations.rights import VIEW_CHANNELS, restrict, scope_for
+from chatstore.store import scans
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import Actor, may_in, require
 
@@ -42,19 +45,25 @@ class OpenCases:
 @dataclass(frozen=True, slots=True)
 class ListedCase:
     """A case. author: of the message, if the chat users include them. this_week: the author's messages that were
-    reported in the last seven days, at most `MAX_COUNTED`: the same for all of an author's cases.
+    reported in the last seven days, at most `MAX_COUNTED`: the same for all of an author's cases. message: the reported
+    one, in a list, if it is there and the viewer may open its channel.
     """
 
     case: ReportCase
     author: ChatUser | None
     this_week: int
+    message: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CasePage:
-    """Page of cases. is_first: no case comes before. after: exclusive cursor of the next page, or None."""
+    """Page of cases. is_first: no case comes before. after: exclusive cursor of the next page, or None.
+
+    users: those whom their messages mention, by ID.
+    """
 
     cases: Sequence[ListedCase]
+    users: Mapping[int, ChatUser]
     is_first: bool
     after: int | None
 
@@ -146,9 +155,19 @@ def describe_cases(user: Actor, cases: Sequence[ReportCase]) -> list[ListedCase]
 
 def _describe_page(user: Actor, cases: list[ReportCase], *, is_first: bool) -> CasePage:
     shown = cases[:CASES_PER_PAGE]
-    return CasePage(
-        describe_cases(user, shown), is_first=is_first, after=shown[-1].pk if len(cases) > CASES_PER_PAGE else None
-    )
+    messages = _read_messages(user, shown)
+    listed = [
+        replace(one, message=messages.get((one.case.channel_id, one.case.message_id)))
+        for one in describe_cases(user, shown)
+    ]
+    older = shown[-1].pk if len(cases) > CASES_PER_PAGE else None
+    return CasePage(listed, name_users(messages.values()), is_first=is_first, after=older)
+
+
+def _read_messages(user: Actor, cases: Sequence[ReportCase]) -> dict[tuple[int, int], Message]:
+    """Return the reported messages that are there by channel and ID, of the channels that the user may open."""
+    posts = {(case.channel_id, case.message_id) for case in cases if may_in(user, VIEW_CHANNELS, case.channel)}
+    return {(message.channel_id, message.message_id): message for message in scans.read_messages_in(posts)}
 
 
 def _in_state(user: Actor, *, resolved: bool) -> ReportCaseQuerySet:
