@@ -113,7 +113,7 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         else len(profile.activity) + profile.more_channels,
         "has_all_channels": recent.is_whole or profile.searched_back_to is None,
         "reaches": _reaches(here),
-        "spans": _SPANS,
+        "spans": _spans(recent),
     }
 
 
@@ -161,6 +161,19 @@ def _servers_of(profile: Profile, recent: RecentPosts) -> list[ServerLine]:
     others = set(profile.guilds) - {each.guild for each in profile.memberships}
     posted = [ServerLine(guild, None, recent.by_guild.get(guild.pk, 0)) for guild in others]
     return [*lines, *sorted(posted, key=lambda line: (-line.posts, str(line.guild), line.guild.pk))]
+
+
+def _spans(recent: RecentPosts) -> list[tuple[str, Promise, bool]]:
+    """Return the times that are offered, and whether no message of the user in any channel is known to be of it."""
+    counts = (
+        (recent.in_hour, recent.is_complete),
+        (recent.in_day, recent.is_complete),
+        (recent.in_all, recent.is_whole),
+    )
+    return [
+        (after, label, is_known and count == 0)
+        for (after, label), (count, is_known) in zip(_SPANS, counts, strict=True)
+    ]
 
 
 def _reaches(here: Channel | None) -> list[Reach]:

@@ -105,6 +105,26 @@ def test_counts_that_were_cut_off_are_shown_as_lower_bounds(mona: User, sign_in:
     assert "All messages</dt> <dd> 0 or more <" in html
 
 
+def disabled(html: str) -> list[str]:
+    """Return the times of a place that are not offered."""
+    first = html.split('class="reach"')[1].split("</form>", maxsplit=1)[0]
+    return [text.strip() for text in re.findall(r"<button[^>]* disabled>([^<]*)</button>", first)]
+
+
+def test_a_time_that_is_known_to_have_no_messages_is_not_offered(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account, channel, client = make_account(days=900), make_channel(), sign_in(mona)
+    write(channel, old_ids(3), author=account.pk)
+    monkeypatch.setattr(recent_posts, "COUNT_SECONDS", 60.0)
+    with override_settings(PAGE_DEADLINE_SECONDS=60):
+        assert disabled(panel_of(client, account, channel)) == ["Last hour (0)", "Last day (0)"]
+        write(channel, recent_ids(1, minutes_ago=90), author=account.pk)
+        assert disabled(panel_of(client, account, channel)) == ["Last hour (0)"]
+    with override_settings(PAGE_DEADLINE_SECONDS=0):
+        assert disabled(panel_of(client, account, channel)) == []
+
+
 def test_all_messages_in_channels_that_the_viewer_may_open_are_counted(
     sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
