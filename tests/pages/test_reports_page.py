@@ -13,6 +13,7 @@ from moderation.domain.selection import Selection
 from moderation.models import Purge
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.reports import report
+from tests.conftest import make_user
 from tests.moderation.channels import make_channel, old_ids, purge_now, run_to_end, write
 from tests.pages.test_hostile import check_harmless
 
@@ -54,6 +55,16 @@ def test_a_row_shows_the_first_words_of_its_message_or_that_it_is_deleted(mona: 
     texts = rows_of(page.get(path).content.decode())
     assert [texts[case.pk] for case in (*cases, never)] == [texts[cases[0].pk], "message deleted", "not in the channel"]
     assert texts[cases[0].pk] == f"buy {old_ids(3)[0]}"
+
+
+def test_home_offers_reports_to_those_who_may_resolve_them_for_review(mona: User, sign_in: SignIn) -> None:
+    reported_channel(fresh_id())
+    auditor = make_user("aron", group="auditors")
+    review, view = "Review reports", "View reports"
+    for user, offered, other in ((mona, review, view), (auditor, view, review)):
+        html = sign_in(user).get("/").content.decode()
+        assert offered in html
+        assert other not in html
 
 
 def rows_of(html: str) -> dict[int, str]:
