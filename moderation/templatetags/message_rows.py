@@ -168,10 +168,10 @@ def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id:
 def _draw_channel(channel: Channel, context: template.Context) -> SafeString:
     name, purge = visible(channel.full_name), context["purge"]
     narrow = fill(
-        '<a class="small" href="{}?channel={}">{}</a>\n',
+        '<a class="button small" href="{}?channel={}">{}</a>\n',
         url_of("purge_messages", purge.pk),
         channel.pk,
-        fill_named(_('Only this channel<span class="sr">: %(name)s</span>'), name=name),
+        fill_named(_('Show only this channel<span class="sr">: %(name)s</span>'), name=name),
     )
     return fill(
         '<div class="in-channel row">\n<h2>\n<a href="{}#end"><bdi>{}</bdi></a>\n</h2>\n{}</div>\n',

@@ -132,9 +132,9 @@ def test_a_purge_limited_by_a_hold_shows_what_is_kept(previewed: PreviewedPurge,
     run_to_end(purge)
     html = page.get(f"/purges/{purge.pk}/").content.decode()
     assert "Deleted 5 of 6 messages" in html
-    assert "Held messages are still in their channel." in html
+    assert "Messages that a hold covered were not deleted. They are still in their channel." in html
     placed = Hold.objects.latest("pk")
-    assert "It must be lifted before they can be deleted." in html
+    assert "To delete held messages, lift the hold first." in html
     assert f'href="/holds/#hold-{placed.pk}"' in html
     assert f'id="hold-{placed.pk}"' in page.get("/holds/").content.decode()
     assert "Retry" not in html
@@ -180,7 +180,7 @@ def test_failed_messages_are_retried_while_others_are_held(
     purge.steps.filter(ordinal=step.ordinal).update(held=step.held - 1, **failed)
     store_sums()
     html = sign_in(mona).get(f"/purges/{purge.pk}/").content.decode()
-    assert "It must be lifted before they can be deleted." in html
+    assert "To delete held messages, lift the hold first." in html
     assert "Retry 1 failed message" in html
     assert "held messages</button>" not in " ".join(html.split())
 

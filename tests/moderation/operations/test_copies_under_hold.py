@@ -181,4 +181,4 @@ def test_the_page_shows_that_the_undo_stays_available(
     hold(channel, mona)
     client.force_login(mona)
     page = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "their copies are kept until the hold is lifted, and their undo period continues from then." in page
+    assert "their time to restore stops until the hold is lifted." in page
