@@ -76,7 +76,7 @@ def guild_links(sidebar: Sidebar) -> SafeString:
     """Render guilds as icons, each a link to its most recently active channel."""
     current = sidebar.guild.pk if sidebar.guild and sidebar.channel_id is not None else None
     return fill_each(
-        '<li>\n<a class="guild tone{}{}{}" href="{}" title="{}" aria-label="{}"{}>{}</a>\n</li>',
+        '<li>\n<a class="guild tone{}{}{}" href="{}" title="{}"{}>{}<span class="sr">{}</span></a>\n</li>',
         (
             (
                 tone_of(guild.pk),
@@ -84,9 +84,9 @@ def guild_links(sidebar: Sidebar) -> SafeString:
                 " raided" if guild.pk in sidebar.raided_guilds else "",
                 url_of("guild", guild.pk),
                 name,
-                name,
                 _CURRENT if guild.pk == current else "",
                 draw_guild_icon(guild.name, guild.icon_url),
+                name,
             )
             for guild in sidebar.guilds
             for name in (_name_of(guild, sidebar),)
