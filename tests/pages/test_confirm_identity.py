@@ -140,7 +140,7 @@ def test_requesting_and_approving_erasure_take_it(mona: User, lena: User, ada: U
     assert confirm_by(first, path, asked, PASSWORD).status_code == 302
     erasure = Erasure.objects.get(purge=purge)
     assert erasure.reason == "Request 71"
-    asked = second.post(f"{path}approve/", {"erasure": str(erasure.pk)})
+    asked = second.post(f"{path}approve/", {"erasure": str(erasure.pk), "is_final": "on"})
     assert asks(asked)
     assert not AuditEntry.objects.filter(action="erase_approved", purge=purge).exists()
     assert confirm_by(second, f"{path}approve/", asked, PASSWORD).status_code == 302

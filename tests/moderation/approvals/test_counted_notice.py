@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 def notice_of(page: str) -> str:
     """Return the text of the notice; "" if there is none."""
     found = re.search(r'<p class="page-notice warning">.*?</span>\s*<span>(.*?)</span>', page, re.DOTALL)
-    return re.sub(r"<[^>]+>", "", found[1]) if found else ""
+    return " ".join((re.sub(r"<[^>]+>", "", found[1]) if found else "").split())
 
 
 def test_the_notice_and_home_agree(lena: User, asked: PurgeApproval, sign_in: SignIn) -> None:
