@@ -105,7 +105,7 @@ def _measured(time: dt.datetime | None, now: dt.datetime, bucket: int | None = N
 
 
 def _oldest(row: ChannelSummary, now: dt.datetime) -> SafeString | str:
-    """Return the age of the oldest measurement that the row shows, once it is over a day old.
+    """Return the age of the oldest measurement that the row shows, if it is over a day.
 
     Figures of the ledger are those of now: whatever changes them has the row refreshed.
     """

@@ -108,15 +108,18 @@ function markBucketsInView() {
 
 // What stays above the messages, and what scrolling to one must leave clear: the notice of a raid, the channel's head,
 // or on phones its name.
-const measured = {
-  "--notices": ".page-notices:has(> .critical)",
-  "--channel-top": ".channel-top",
-  "--channel-name": ".channel-top .page-head",
-};
-for (const [property, selector] of Object.entries(measured)) {
+// Each height is set where it is used: handed down by the root, it would compute the style of every element.
+const root = document.documentElement;
+const stuck = [root, ...document.querySelectorAll(".side, .channel-top, .channel-top .page-head")];
+const measured = [
+  ["--notices", ".page-notices:has(> .critical)", stuck],
+  ["--channel-top", ".channel-top", [root]],
+  ["--channel-name", ".channel-top .page-head", [root]],
+];
+for (const [property, selector, users] of measured) {
   const element = document.querySelector(selector);
   const observer = new ResizeObserver(([{ borderBoxSize: [box] }]) => {
-    document.documentElement.style.setProperty(property, `${box.blockSize}px`);
+    for (const user of users) user.style.setProperty(property, `${box.blockSize}px`);
   });
   if (element) observer.observe(element, { box: "border-box" });
 }
