@@ -357,6 +357,10 @@ def test_a_repair_in_the_minute_of_the_last_delete_is_described_by_one_time(
     at = dt.datetime(2026, 11, 21, 4, 35, 40, tzinfo=dt.UTC)
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=at)
     monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(seconds=20))
-    assert compaction.why_repair_first(channel.pk, bucket).count("04:35") == 1
+    obstacle = compaction.find_obstacle(channel.pk, bucket)
+    assert obstacle is not None
+    assert obstacle.reason.count("04:35") == 1
     monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(minutes=20))
-    assert "last repair (21 November, 04:15 UTC)" in compaction.why_repair_first(channel.pk, bucket)
+    obstacle = compaction.find_obstacle(channel.pk, bucket)
+    assert obstacle is not None
+    assert "last repair (21 November, 04:15 UTC)" in obstacle.reason

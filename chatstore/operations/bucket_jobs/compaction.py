@@ -12,9 +12,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -41,40 +43,62 @@ GARBAGE_COLLECT_TIMEOUT_SECONDS = 12 * 3_600.0
 """Timeout for rewriting all files of a node."""
 
 
-def why_not_compact(channel_id: int, bucket: int) -> str:
-    """Return the reason why the tombstones of a bucket may not be dropped now; "" if they may.
+class Remedy(enum.Enum):
+    """What ends an obstacle: a repair of the bucket, the end of gc_grace, or something else."""
+
+    REPAIR = enum.auto()
+    GC_GRACE = enum.auto()
+    OTHER = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why the tombstones of a bucket may not be dropped now. reason: a sentence for people."""
+
+    reason: str
+    remedy: Remedy = Remedy.OTHER
+
+
+def find_obstacle(channel_id: int, bucket: int) -> Obstacle | None:
+    """Return why the tombstones of a bucket may not be dropped now; None if they may.
 
     Raises `StoreUnavailable`.
     """
     _token, replicas = repairs.locate_bucket(channel_id, bucket)
     down = [host for host in nodes.list_down() if host in replicas]
     if down:
-        return ngettext_lazy(
-            "Node %(nodes)s is down. All replicas must drop tombstones together, or they are written back.",
-            "Nodes %(nodes)s are down. All replicas must drop tombstones together, or they are written back.",
-            len(down),
-            nodes=tuple(down),
+        return Obstacle(
+            ngettext_lazy(
+                "Node %(nodes)s is down. All replicas must drop tombstones together, or they are written back.",
+                "Nodes %(nodes)s are down. All replicas must drop tombstones together, or they are written back.",
+                len(down),
+                nodes=tuple(down),
+            )
         )
     owner = lock_owner(channel_id)
     if owner is not None:
-        return _(
-            "The channel is locked by %(job)s, whose deletes are recorded when it is done. Try again then.",
-            job=owner.replace(":", " "),
+        return Obstacle(
+            _(
+                "The channel is locked by %(job)s, whose deletes are recorded when it is done. Try again then.",
+                job=owner.replace(":", " "),
+            )
         )
     if not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN:
-        return _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
-    return why_repair_first(channel_id, bucket) or why_wait_for_gc_grace(channel_id, bucket)
+        return Obstacle(
+            _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
+        )
+    last = last_delete(channel_id, bucket)
+    if reason := _why_repair_first(last_repair_of(channel_id, bucket), last):
+        return Obstacle(reason, Remedy.REPAIR)
+    if reason := _why_wait_for_gc_grace(last):
+        return Obstacle(reason, Remedy.GC_GRACE)
+    return None
 
 
-def why_repair_first(channel_id: int, bucket: int) -> str:
-    """Return the reason why a bucket must be repaired before its tombstones are dropped; "" if a repair covers it.
-
-    Raises `StoreUnavailable`.
-    """
-    began_at = last_repair_of(channel_id, bucket)
+def _why_repair_first(began_at: dt.datetime | None, last: dt.datetime | None) -> str:
+    """Return why the repair that began at the given time does not cover the last delete; "" if it does."""
     if began_at is None:
         return _("No full repair has covered this bucket within 30 days. Repair it first.")
-    last = last_delete(channel_id, bucket)
     if last is None or last < covered_until(began_at):
         return ""
     if format_datetime(last) == format_datetime(began_at):
@@ -90,9 +114,8 @@ def why_repair_first(channel_id: int, bucket: int) -> str:
     )
 
 
-def why_wait_for_gc_grace(channel_id: int, bucket: int) -> str:
-    """Return the reason why the last delete in a bucket is too recent for its tombstones to be dropped, or ""."""
-    last = last_delete(channel_id, bucket)
+def _why_wait_for_gc_grace(last: dt.datetime | None) -> str:
+    """Return why tombstones of the last delete are too recent to be dropped; "" if they are not."""
     # Records of deletes are pruned only when older than gc_grace and covered by a repair.
     if last is None:
         return ""
@@ -128,8 +151,8 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
 
 
 def _check_droppable(channel_id: int, bucket: int) -> None:
-    if why_not := why_not_compact(channel_id, bucket):
-        raise BadInput(why_not)
+    if obstacle := find_obstacle(channel_id, bucket):
+        raise BadInput(obstacle.reason)
 
 
 def merge_bucket_run(claim: Claim) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import JobRun
 from chatstore.models.users import User
-from chatstore.operations.bucket_jobs.compaction import why_not_compact, why_repair_first, why_wait_for_gc_grace
+from chatstore.operations.bucket_jobs.compaction import Obstacle, Remedy, find_obstacle
 from chatstore.operations.health.channel_health import BucketHealth
 from chatstore.operations.rights import MAINTAIN, require_channel
 from moderation.operations.access.maintenance_acts import request_run
@@ -83,39 +83,41 @@ class Offer:
 
 def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
     """Return every action, with the reason if it is known to be unavailable; first the recommended one, if any."""
-    blocked = {action.slug: _blocked_reason(action, channel_id, health) for action in ACTIONS}
-    recommended = _recommended(channel_id, health, blocked["compact"])
-    offers = [Offer(action, blocked[action.slug], action.slug == recommended) for action in ACTIONS]
+    obstacle = _obstacle_to_compaction(channel_id, health)
+    recommended = _recommended(health, obstacle)
+    offers = [
+        Offer(action, _blocked_reason(action, health, obstacle), action.slug == recommended) for action in ACTIONS
+    ]
     return sorted(offers, key=lambda offer: not offer.is_recommended)
 
 
-def _recommended(channel_id: int, health: BucketHealth, why_not_drop: str) -> str:
-    """Return the action that mends the bucket's state; "" for none. why_not_drop: why it cannot be compacted now."""
+def _obstacle_to_compaction(channel_id: int, health: BucketHealth) -> Obstacle | None:
+    if not health.was_written:
+        return None
+    try:
+        return find_obstacle(channel_id, health.bucket)
+    except ChatstoreError as error:
+        return Obstacle(_("It is not known whether this is possible now. %(error)s", error=error.text))
+
+
+def _recommended(health: BucketHealth, obstacle: Obstacle | None) -> str:
+    """Return the action that mends the bucket's state; "" for none. obstacle: why it cannot be compacted now."""
     if health.state == BucketState.UNKNOWN:
         return "verify"
     if health.state != BucketState.TOMBSTONES:
         return ""
-    if not why_not_drop:
+    if obstacle is None:
         return "compact"
-    try:
-        if why_not_drop == why_repair_first(channel_id, health.bucket):
-            return "repair"
-        # Until gc_grace has passed, a rewrite lowers what a read scans. Pages skip buckets without live rows.
-        is_too_recent = why_not_drop == why_wait_for_gc_grace(channel_id, health.bucket)
-    except ChatstoreError:
-        return ""
-    return "rewrite" if is_too_recent and not health.known.is_skipped else ""
+    if obstacle.remedy is Remedy.REPAIR:
+        return "repair"
+    # Until gc_grace has passed, a rewrite lowers what a read scans. Pages skip buckets without live rows.
+    return "rewrite" if obstacle.remedy is Remedy.GC_GRACE and not health.known.is_skipped else ""
 
 
-def _blocked_reason(action: Action, channel_id: int, health: BucketHealth) -> str:
+def _blocked_reason(action: Action, health: BucketHealth, obstacle: Obstacle | None) -> str:
     if not health.was_written:
         return _("Nothing was ever written to this bucket.")
-    if action.slug != "compact":
-        return ""
-    try:
-        return why_not_compact(channel_id, health.bucket)
-    except ChatstoreError as error:
-        return _("It is not known whether this is possible now. %(error)s", error=error.text)
+    return obstacle.reason if obstacle and action.slug == "compact" else ""
 
 
 def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:

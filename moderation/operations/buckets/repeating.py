@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.runs import RunState
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.operations.bucket_jobs.compaction import why_not_compact, why_repair_first
+from chatstore.operations.bucket_jobs.compaction import Remedy, find_obstacle
 from chatstore.operations.monitoring.console import ListedRun
 
 
@@ -33,9 +33,9 @@ def _next_step(entry: ListedRun) -> NextStep:
     run, subject = entry.run, entry.subject
     if run.job != "compact" or run.state != RunState.FAILED or subject is None or subject.channel is None:
         return NextStep()
-    why_not = why_not_compact(subject.channel_id, subject.bucket)
-    if not why_not:
+    obstacle = find_obstacle(subject.channel_id, subject.bucket)
+    if obstacle is None:
         return NextStep(reason=_("A repair now covers the last delete here, so the bucket can be compacted."))
-    needs_repair = why_not == why_repair_first(subject.channel_id, subject.bucket)
-    reason = "" if why_not == run.error else _("It cannot be compacted yet. %(reason)s", reason=why_not)
-    return NextStep(may_repeat=False, needs_repair=needs_repair, reason=reason)
+    is_known = obstacle.reason == run.error
+    reason = "" if is_known else _("It cannot be compacted yet. %(reason)s", reason=obstacle.reason)
+    return NextStep(may_repeat=False, needs_repair=obstacle.remedy is Remedy.REPAIR, reason=reason)

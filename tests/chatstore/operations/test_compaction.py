@@ -13,7 +13,7 @@ from chatstore.domain.buckets import bucket_at, bucket_ids
 from chatstore.domain.runs import RunState
 from chatstore.models import BucketDeletes
 from chatstore.models.users import User
-from chatstore.operations.bucket_jobs.compaction import why_not_compact
+from chatstore.operations.bucket_jobs.compaction import Obstacle, Remedy, find_obstacle
 from chatstore.operations.coordination.channel_lock import lock_channel, release_channel
 from chatstore.operations.jobs.runs import request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
@@ -36,6 +36,12 @@ def age_deletes(channel_id: int, age: dt.timedelta) -> None:
     noted.update(last_at=F("last_at") - age, hour=F("hour") - age)
 
 
+def obstacle_of(channel_id: int) -> Obstacle:
+    obstacle = find_obstacle(channel_id, BUCKET)
+    assert obstacle is not None
+    return obstacle
+
+
 def run(job: str, otto: User, channel_id: int) -> dict[str, object]:
     done = work_on_run(request_run(job, actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
     assert done is not None
@@ -51,19 +57,25 @@ def test_tombstones_are_purged_after_a_repair_and_gc_grace_on_every_replica(otto
     write_messages(channel_id, ids)
     delete_rows(channel_id, ids[:12])
     note_deletes(channel_id, BUCKET, 12)
-    assert "Repair it first." in why_not_compact(channel_id, BUCKET)
+    obstacle = obstacle_of(channel_id)
+    assert "Repair it first." in obstacle.reason
+    assert obstacle.remedy is Remedy.REPAIR
 
     run("repair_bucket", otto, channel_id)
-    assert "does not cover the last delete here" in why_not_compact(channel_id, BUCKET)
+    obstacle = obstacle_of(channel_id)
+    assert "does not cover the last delete here" in obstacle.reason
+    assert obstacle.remedy is Remedy.REPAIR
     age_deletes(channel_id, dt.timedelta(hours=47))
-    assert "is younger than gc_grace" in why_not_compact(channel_id, BUCKET)
+    obstacle = obstacle_of(channel_id)
+    assert "is younger than gc_grace" in obstacle.reason
+    assert obstacle.remedy is Remedy.GC_GRACE
     refused = work_on_run(request_run("compact", actor=otto, subject=f"{channel_id}:{BUCKET}").pk)
     assert refused is not None
     assert refused.state == RunState.FAILED
     assert "is younger than gc_grace" in refused.error
 
     age_deletes(channel_id, dt.timedelta(hours=2))
-    assert why_not_compact(channel_id, BUCKET) == ""
+    assert find_obstacle(channel_id, BUCKET) is None
     result = run("compact", otto, channel_id)
     assert result["tombstones before"] == 12
     assert (result["tombstones on 127.0.0.1"], result["tombstones on 127.0.0.2"]) == (0, 0)
@@ -76,11 +88,13 @@ def test_tombstones_are_kept_while_another_job_may_be_deleting_there(otto: User)
     channel_id = fresh_id()
     write_messages(channel_id, [bucket_ids(BUCKET)[0] + 1])
     run("repair_bucket", otto, channel_id)
-    assert why_not_compact(channel_id, BUCKET) == ""
+    assert find_obstacle(channel_id, BUCKET) is None
     assert lock_channel(channel_id, job="purge:7")
-    assert why_not_compact(channel_id, BUCKET).startswith("The channel is locked by purge 7")
+    obstacle = obstacle_of(channel_id)
+    assert obstacle.reason.startswith("The channel is locked by purge 7")
+    assert obstacle.remedy is Remedy.OTHER
     release_channel(channel_id, job="purge:7")
-    assert why_not_compact(channel_id, BUCKET) == ""
+    assert find_obstacle(channel_id, BUCKET) is None
 
 
 @pytest.mark.slow
