@@ -82,7 +82,10 @@ function moveOnStrip(event, bar) {
 const PART_OF_PURGE = ".is-to-delete, .is-deleted, .is-restored";
 function scrollStrips(parent) {
   for (const scroller of parent.querySelectorAll("[data-strip]")) {
-    const part = [...scroller.querySelectorAll(PART_OF_PURGE)].at(-1);
+    // The most of them: a few may be at either end.
+    const height = (one) => (one ? Number(one.getAttribute("height")) : 0);
+    const parts = [...scroller.querySelectorAll(PART_OF_PURGE)];
+    const part = parts.reduce((most, one) => (height(one) > height(most) ? one : most), parts.at(-1));
     const about = scroller.querySelector("a.here") ?? part?.closest("a");
     if (!about || scroller.scrollWidth <= scroller.clientWidth) continue;
     const bar = about.querySelector(".slot").getBoundingClientRect();
