@@ -73,7 +73,7 @@ class Channel(models.Model):
         return str(self) if self.guild is None else f"{self} ({self.guild})"
 
 
-_LOOKS_DISTINCT = re.compile(r"\(@|\(…?\d+\)$")
+_LOOKS_DISTINCT = re.compile(r"\(@|\((…|\.\.\.)?\d+\)$")
 
 
 def _shown_name(reference: type[F | OuterRef]) -> Coalesce:
@@ -124,7 +124,8 @@ class ChatUser(models.Model):
         So is a name that pretends to have one, or that has spaces which no page shows. Query with `with_namesakes()`.
         """
         if self.has_twin:
-            return f"{self} (…{self.pk % 10_000:04})"
+            # Not "…": a line may break between it and a digit.
+            return f"{self} (...{self.pk % 10_000:04})"
         is_doubtful = self.has_namesake or _LOOKS_DISTINCT.search(str(self)) or str(self) != " ".join(str(self).split())
         return f"{self} (@{self.name})" if is_doubtful else str(self)
 

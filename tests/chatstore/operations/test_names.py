@@ -82,8 +82,8 @@ def test_names_that_several_users_are_shown_by_are_told_apart(word: str) -> None
     assert [found[pk].distinct_name for pk in wanted] == [
         f"{name} (@victor)",
         f"{name} (@{name})",
-        f"{twin[1]} (…{str(first + 2)[-4:]})",
-        f"{twin[1]} (…{str(first + 3)[-4:]})",
+        f"{twin[1]} (...{str(first + 2)[-4:]})",
+        f"{twin[1]} (...{str(first + 3)[-4:]})",
         f"Alone {word}",
     ]
     assert rows_read(statements, ChatUser._meta.db_table) < OTHERS / 10
@@ -91,7 +91,16 @@ def test_names_that_several_users_are_shown_by_are_told_apart(word: str) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["Victor (@victor.deals)", "Victor (1234)", "Victor (…1234)", "Victor ", "Vic  tor", "Victor\u00a0"]
+    "name",
+    [
+        "Victor (@victor.deals)",
+        "Victor (1234)",
+        "Victor (…1234)",
+        "Victor (...1234)",
+        "Victor ",
+        "Vic  tor",
+        "Victor\u00a0",
+    ],
 )
 def test_a_name_that_could_be_taken_for_another_is_followed_by_the_handle(name: str) -> None:
     assert ChatUser(pk=5, name="imposter", display_name=name).distinct_name == f"{name} (@imposter)"

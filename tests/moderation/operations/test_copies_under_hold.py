@@ -181,4 +181,4 @@ def test_the_page_shows_that_the_undo_stays_available(
     hold(channel, mona)
     client.force_login(mona)
     page = client.get(f"/purges/{purge.pk}/").content.decode()
-    assert "the undo period is paused until the hold is lifted." in " ".join(page.split())
+    assert "their undo period is paused until the hold is lifted." in " ".join(page.split())

@@ -105,7 +105,7 @@ def test_a_copied_link_points_to_the_message(browser_session: BrowserSession) ->
 
 def _title(messages: str) -> re.Pattern[str]:
     """Return the title of a purge; samples of other tests have a Victor, too."""
-    return re.compile(rf"{messages} by Victor( \((…\d+|@[^)]+)\))? in #general")
+    return re.compile(rf"{messages} by Victor( \((\.\.\.\d+|@[^)]+)\))? in #general")
 
 
 def test_purging_the_spam_of_an_author_leaves_the_channel_intact(browser_session: BrowserSession) -> None:
