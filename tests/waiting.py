@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import psutil
+
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.store import cassandra, nodes
 
@@ -43,3 +45,15 @@ def can_read_from_every_replica(coordinator: str) -> bool:
 def wait_until_nothing_is_merged() -> None:
     """Wait until no node compacts data of earlier tests, before a test that measures time."""
     wait_until(lambda: not any(node.compactions_waiting or node.compactions_running for node in nodes.read_nodes()))
+
+
+IDLE_PERCENT = 15.0
+"""Load of all cores together, below which the servers are idle."""
+
+
+def wait_until_idle(*, seconds: float = 60.0) -> None:
+    """Wait until the machine does nothing else, before a test of what a user feels; at most so long, then go on."""
+    wait_until_nothing_is_merged()
+    end = time.monotonic() + seconds
+    while psutil.cpu_percent(interval=1.0) > IDLE_PERCENT and time.monotonic() < end:
+        pass

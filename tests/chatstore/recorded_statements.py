@@ -12,13 +12,14 @@ from chatstore.store import cassandra
 
 @contextmanager
 def record_statements() -> Iterator[list[str]]:
-    """Yield a list that receives the CQL of each statement, as prepared."""
+    """Yield a list that receives the CQL of each statement, without its values."""
     session = cassandra._process.connect().session
     sent: list[str] = []
     send = session.execute_async
 
     def record_and_send(statement: Any, *args: Any, **kwargs: Any) -> Any:
-        sent.append(statement.prepared_statement.query_string)
+        # System tables are read unprepared.
+        sent.append(getattr(statement, "prepared_statement", statement).query_string)
         return send(statement, *args, **kwargs)
 
     with patch.object(session, "execute_async", record_and_send):

@@ -20,7 +20,7 @@ from urllib.error import HTTPError
 
 from django.conf import settings
 from django.db import connection
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from chatstore.models.users import User
 from devstack.web import ACCESS_LOG
@@ -37,6 +37,8 @@ expect.set_options(timeout=LIMIT_SECONDS * 1_000)
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 """Debian's path; another one by the environment variable."""
 
+ENDED_BY_LEAVING = ("htmx:afterRequest,", "htmx:sendAbort,")
+"""What htmx logs of a poll under way when its page is left; of one that failed, htmx:sendError and others, too."""
 
 T = TypeVar("T")
 
@@ -121,10 +123,15 @@ def browse() -> Iterator[Browser]:
 def browse_as(account: tuple[str, str], site: Site) -> Iterator[Page]:
     """Open a browser page signed in with the account; fail if the browser logged a warning or an error."""
     complaints: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(ENDED_BY_LEAVING):
+            complaints.append(message.text)
+
     with browse() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(LIMIT_SECONDS * 1_000)
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("console", listen)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         sign_in(page, site, account)
         yield page

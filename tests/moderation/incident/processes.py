@@ -13,10 +13,17 @@ from pathlib import Path
 from django.conf import settings
 
 from chatstore.celery import app
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
+from moderation.operations.purging.scheduling import reserve_wakeup
+from moderation.operations.purging.wait_reasons import format_wait, wait_of
 from moderation.tasks import run_purge
 from tests.brokers import broker_for
 from tests.planted import assert_no_secrets
 from tests.waiting import LIMIT_SECONDS, wait_until
+
+MAX_SHOWN_CHARACTERS = 20_000
+"""Of the end of a worker's log, when a test fails."""
 
 _IMPORT = "from tests.moderation.incident.posting import post_continuously"
 
@@ -26,10 +33,22 @@ def broker() -> str:
     return broker_for("incident")
 
 
+def pause_purges_of_other_tests() -> None:
+    """Pause what other tests have left unfinished: a worker joins any running purge, and its turns come before others.
+
+    Call it before a test confirms purges of its own, and mark the test `alone`.
+    """
+    Purge.objects.active().update(state=PurgeState.PAUSED, wakeup_expires_at=None)
+
+
 def enqueue_workers(purge_id: int) -> None:
-    """Enqueue the purge for the worker, as a view does after confirmation."""
-    with app.connection_for_write(broker()) as connection:
-        run_purge.apply_async((purge_id,), connection=connection)
+    """Enqueue the purge for the worker, as a view does after confirmation.
+
+    Without the reservation, the worker could use the wake-up for another purge that waits; no beat repeats it here.
+    """
+    if reserve_wakeup(purge_id):
+        with app.connection_for_write(broker()) as connection:
+            run_purge.apply_async((purge_id,), connection=connection)
 
 
 @contextmanager
@@ -51,7 +70,24 @@ def running_worker(folder: Path, *, processes: int = 1, environment: Mapping[str
     finally:
         worker.terminate()
         worker.wait()
+        # Pytest shows it if the test fails.
+        print(log.read_text(errors="replace")[-MAX_SHOWN_CHARACTERS:])
     assert_no_secrets(log)
+
+
+def wait_until_done(purge_id: int) -> None:
+    """Wait until the purge is done; otherwise fail with what it waits for."""
+    purge = Purge.objects.get(id=purge_id)
+
+    def is_done() -> bool:
+        purge.refresh_from_db()
+        return purge.state == PurgeState.DONE
+
+    try:
+        wait_until(is_done)
+    except AssertionError as error:
+        steps = list(purge.steps.open().values("ordinal", "state", "kind", "due_at")[:5])
+        raise AssertionError(f"the purge is {purge.state}; {format_wait(wait_of(None, purge))}; {steps}") from error
 
 
 class ChatTraffic:

@@ -13,7 +13,7 @@ from chatstore.models.users import User
 from chatstore.store import messages, scans
 from chatstore.store.reading.reader import trace_newest_page
 from moderation.domain.states import PurgeState, StepKind
-from moderation.models import Purge, Step
+from moderation.models import Step
 from moderation.operations.steps.totals import totals_of
 from tests.moderation.channels import (
     WILMA,
@@ -26,7 +26,13 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
-from tests.moderation.incident.processes import ChatTraffic, enqueue_workers, running_worker
+from tests.moderation.incident.processes import (
+    ChatTraffic,
+    enqueue_workers,
+    pause_purges_of_other_tests,
+    running_worker,
+    wait_until_done,
+)
 from tests.moderation.incident.reading import PageReader
 from tests.waiting import wait_until, wait_until_nothing_is_merged
 
@@ -44,6 +50,7 @@ PAGES_AROUND = 8
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[None]:
+    pause_purges_of_other_tests()
     with running_worker(tmp_path):
         yield
 
@@ -69,7 +76,7 @@ def warm_up(moderator: User) -> None:
     write(channel, recent_ids(RAID // 2, minutes_ago=20, apart_ms=20))
     purge = confirm(moderator, preview(moderator, by_victor(channel)))
     enqueue_workers(purge.id)
-    wait_until(lambda: Purge.objects.get(id=purge.id).state == PurgeState.DONE)
+    wait_until_done(purge.id)
 
 
 @pytest.mark.alone
@@ -98,7 +105,7 @@ def test_a_raid_is_deleted_within_ten_seconds_and_readers_are_not_disturbed(
         confirm(mona, purge)
         confirmed = time.monotonic()
         enqueue_workers(purge.id)
-        wait_until(lambda: Purge.objects.get(id=purge.id).state == PurgeState.DONE)
+        wait_until_done(purge.id)
         reader.read_pages(2)
         posted_meanwhile = len(traffic.stored) - before
         lasted = time.monotonic() - confirmed
