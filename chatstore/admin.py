@@ -23,11 +23,13 @@ from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_guilds import GuildForm
 from chatstore.admin_lists import KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
+from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
 from chatstore.domain.health import ChannelState
 from chatstore.domain.texts import Size
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.names import LONGEST_NAME, NamedQuerySet
+from chatstore.operations.findings.channels import findings_of_channels
 from chatstore.operations.health.summaries import known_of
 from chatstore.operations.rights import READ_HEALTH
 
@@ -56,7 +58,7 @@ _HEALTHY_SO_FAR = pgettext_lazy("state of a channel", "healthy so far")
 """Its tombstones were never counted."""
 
 _FIGURES = ("state", "tombstones", "size")
-_OTHER_FIGURES = ("newest_page", "empty_buckets", "uncovered", "last_purge")
+_OTHER_FIGURES = ("newest_page", "empty_buckets", "uncovered", "last_purge", "open_findings")
 """Figures of a channel, from its row in the table of all channels; the list shows only the first three."""
 
 
@@ -180,6 +182,12 @@ class ChannelAdmin(NeverDeleted):
         ended_at = channel.summary.last_purged_at
         return _("none") if ended_at is None else date_format(ended_at, pgettext("date format", "j M Y"))
 
+    @admin.display(description=gettext_lazy("Open findings"))
+    def open_findings(self, channel: Channel) -> str:
+        """Return the sentences of its open findings, worst first; its state may follow from them."""
+        found = findings_of_channels([channel.pk]).get(channel.pk, [])
+        return " ".join(show_hidden(str(finding.summary)) for finding in found) or _("none")
+
     @admin.display(description=gettext_lazy("Health"))
     def health(self, channel: Channel) -> SafeString:
         """Link to the health page of the channel."""
@@ -203,6 +211,8 @@ class ChatUserAdmin(NeverDeleted):
     """Chat users, the authors of messages. Staff accounts are `User`."""
 
     list_display = ("name", "display_name", "bot", "id")
+    # A user may have no name.
+    list_display_links = ("name", "id")
     list_filter = ("is_bot",)
     search_fields = ("name", "display_name", "=id")
 

@@ -55,6 +55,11 @@ def bucket_days(bucket: int) -> tuple[dt.date, dt.date]:
     return begin.date(), end.date() - dt.timedelta(days=1)
 
 
+def format_bucket(channel_id: int, bucket: int) -> str:
+    """Return "<channel>:<bucket>": the partition's key as nodetool takes it, and the subject of findings and runs."""
+    return f"{channel_id}:{bucket}"
+
+
 def is_sealed(bucket: int, *, now_ms: int) -> bool:
     """Return whether the bucket's window ended more than 60 minutes before `now_ms`."""
     return EPOCH_MS + (bucket + 1) * BUCKET_MS + SEAL_AFTER_MS < now_ms

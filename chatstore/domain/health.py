@@ -216,7 +216,7 @@ class KnownChannel:
 def state_of_channel(known: KnownChannel, limits: Limits) -> ChannelState:
     """Return the state of a channel by its figures; an open finding can make it worse.
 
-    The limits are those of buckets, so a bucket over a limit has a finding too.
+    The limits are those of findings, so a channel over a limit has a finding too.
     """
     if (known.tombstones or 0) >= limits.warn_tombstones:
         return ChannelState.TOMBSTONES

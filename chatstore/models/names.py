@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
+from itertools import islice
 from operator import or_
 from typing import ClassVar, Self, TypeVar
 
@@ -56,15 +58,31 @@ MIN_PART_CHARACTERS = 3
 """Shorter texts are only found at the beginning of a name."""
 
 
-def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int) -> list[RowT]:
+def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int, preferred: Sequence[int] = ()) -> list[RowT]:
     """Return rows by name: those with exactly this name, then those that begin with it, then those that contain it.
 
-    Only `limit` of each are read, whichever they are, since any other order would need all of them.
+    preferred: keys of rows that come first among each of these, in this order. Of the others only `limit` are read,
+    whichever they are, since any other order would need all of them.
     """
     found: dict[int, RowT] = {}
     searches = [rows.named, rows.named_from, *([rows.named_with] if len(text) >= MIN_PART_CHARACTERS else [])]
     for search in searches:
+        if len(found) >= limit:
+            break
+        matching = search(text).order_by()
+        for row in _preferred(matching, preferred, limit=limit):
+            found.setdefault(row.pk, row)
         if len(found) < limit:
-            more = search(text).order_by()[:limit]
-            found |= {row.pk: row for row in sorted(more, key=lambda row: (str(row), row.pk)) if row.pk not in found}
+            for row in sorted(matching[:limit], key=lambda row: (str(row), row.pk)):
+                found.setdefault(row.pk, row)
     return list(found.values())[:limit]
+
+
+def _preferred(matching: NamedQuerySet[RowT], keys: Sequence[int], *, limit: int) -> list[RowT]:
+    """Return the rows with the first of the keys, in their order."""
+    if not keys:
+        return []
+    known = set(matching.filter(pk__in=keys).values_list("pk", flat=True))
+    first = list(islice((key for key in keys if key in known), limit))
+    rows = matching.in_bulk(first) if first else {}
+    return [rows[key] for key in first if key in rows]

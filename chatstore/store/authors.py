@@ -16,8 +16,17 @@ _SELECT_OLDEST = "SELECT bucket, channel_id FROM author_buckets WHERE author_id 
 
 BATCH_ROWS = 100
 
+AUTHORS_PER_READ = 100
+
 OLDEST_ROWS = 16
 """Rows that are read of an author to find the oldest bucket: few post in more channels in their first ten days."""
+
+NEWEST_ROWS = 16
+"""Rows that are read of an author to find the newest place of some channels."""
+
+_SELECT_NEWEST = (
+    f"SELECT author_id, bucket, channel_id FROM author_buckets WHERE author_id IN ? PER PARTITION LIMIT {NEWEST_ROWS}"
+)
 
 _written = LRUSet(200_000)
 
@@ -56,6 +65,16 @@ def buckets_of_authors(author_ids: Iterable[int], *, first: int, last: int) -> I
     for pages in cassandra.iterate_each(jobs):
         for rows in pages:
             yield from rows
+
+
+def newest_places(author_ids: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the newest `NEWEST_ROWS` (bucket, channel id) of each author; none of those who have not posted."""
+    parts = (author_ids[start : start + AUTHORS_PER_READ] for start in range(0, len(author_ids), AUTHORS_PER_READ))
+    found: dict[int, list[tuple[int, int]]] = {author_id: [] for author_id in author_ids}
+    for rows in cassandra.execute_window((_SELECT_NEWEST, (list(part),)) for part in parts):
+        for author_id, bucket, channel_id in rows:
+            found[author_id].append((bucket, channel_id))
+    return found
 
 
 def oldest_places(author_ids: Sequence[int]) -> dict[int, tuple[int, list[int]]]:

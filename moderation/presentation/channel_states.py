@@ -55,10 +55,10 @@ def explain_state(state: ChannelState, known: KnownChannel, finding: str = "") -
     if state == ChannelState.HEAVY and known.bytes is not None and known.bytes_bucket is not None:
         return _("The partition of %(days)s has %(size)s.") % {
             "days": _format_days(known.bytes_bucket),
-            "size": formats.format_size(known.bytes),
+            "size": formats.keep_together(formats.format_size(known.bytes)),
         }
     if state == ChannelState.SLOW and known.page_us is not None and known.page_us >= SLOW_FROM_US:
-        limit = _keep_together(_("%(number)s ms") % {"number": formats.format_number(SLOW_FROM_US // 1000)})
+        limit = formats.keep_together(_("%(number)s ms") % {"number": formats.format_number(SLOW_FROM_US // 1000)})
         return _("%(page)s From %(limit)s on, a page is slow.") % {"page": describe_page(known), "limit": limit}
     if state == ChannelState.HEALTHY and not known.are_tombstones_known:
         return _("%(page)s Tombstones of its buckets were never counted.") % {"page": describe_page(known)}
@@ -71,25 +71,20 @@ def describe_page(known: KnownChannel) -> str:
         return _("The newest page was never measured.")
     costs = {
         "tombstones": _tombstones_of_page(known),
-        "time": _keep_together(formats.format_milliseconds(known.page_us / 1000)),
+        "time": formats.keep_together(formats.format_milliseconds(known.page_us / 1000)),
     }
     if known.page_rows is None:
         return _("The newest page reads %(tombstones)s in %(time)s.") % costs
-    rows = _keep_together(formats.format_count(known.page_rows, "row"))
+    rows = formats.keep_together(formats.format_count(known.page_rows, "row"))
     return _("The newest page reads %(rows)s and %(tombstones)s in %(time)s.") % {"rows": rows, **costs}
 
 
 def _tombstones_of_page(known: KnownChannel) -> str:
-    tombstones = _keep_together(formats.format_count(known.page_tombstones, "tombstone"))
+    tombstones = formats.keep_together(formats.format_count(known.page_tombstones, "tombstone"))
     if known.page_buckets is None or known.page_buckets < 2:
         return tombstones
-    buckets = _keep_together(formats.format_count(known.page_buckets, "bucket"))
+    buckets = formats.keep_together(formats.format_count(known.page_buckets, "bucket"))
     return _("%(tombstones)s from %(buckets)s") % {"tombstones": tombstones, "buckets": buckets}
-
-
-def _keep_together(quantity: str) -> str:
-    """Return a number with its unit, between which no line breaks."""
-    return quantity.replace(" ", "\u00a0", 1)
 
 
 def _format_days(bucket: int) -> str:

@@ -131,6 +131,11 @@ class Chart:
         return not self.rows
 
     @property
+    def has_limit(self) -> bool:
+        """Return whether a panel has a line from which on values are a finding."""
+        return any(tick.is_limit for panel in self.panels for tick in panel.ticks)
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of the marks on it."""
         return sorted({mark.kind for mark in self.marks})
@@ -228,11 +233,15 @@ def _join(days: Sequence[dt.date], dots: Sequence[Dot]) -> list[str]:
 
 def _ticks(top: float, scale: Scale) -> list[Tick]:
     values = _decades(top) if scale.is_log else [0.0, top]
-    ticks = [Tick(_y(value, top, scale), scale.format_value(value)) for value in values]
+    ticks = [Tick(_y(value, top, scale), _label(value, scale)) for value in values]
     if scale.limit is not None and scale.limit <= top:
         ticks = [tick for tick in ticks if abs(tick.y - _y(scale.limit, top, scale)) > 13]
-        ticks.append(Tick(_y(scale.limit, top, scale), scale.format_value(scale.limit), is_limit=True))
+        ticks.append(Tick(_y(scale.limit, top, scale), _label(scale.limit, scale), is_limit=True))
     return ticks
+
+
+def _label(value: float, scale: Scale) -> str:
+    return formats.trim_decimals(scale.format_value(value))
 
 
 def _decades(top: float) -> list[float]:

@@ -38,8 +38,9 @@ OLD = dt.timedelta(days=1)
 """From this age on, a figure's age is shown beside it too: the nightly probe has left it out."""
 
 _FIGURE = '<td role="cell" class="num" data-label="{}" title="{}">{}</td>'
+_UNMEASURED = SafeString(' class="unmeasured"')
 _ROW = (
-    '<tr role="row"><th scope="row" role="rowheader"><a href="{}"><bdi>{}</bdi></a>'
+    '<tr role="row"{}><th scope="row" role="rowheader"><a href="{}"><bdi>{}</bdi></a>'
     '<span class="quiet small"><bdi>{}</bdi></span></th><td role="cell">{}<span class="quiet small">{}</span>{}</td>'
     + _FIGURE * 5
     + '<td role="cell" data-label="{}">{}</td></tr>'
@@ -60,7 +61,9 @@ def _cells(
 ) -> tuple[object, ...]:
     row, channel = listed.row, listed.channel
     tombstones, largest, newest_page, empty, uncovered, last_purge = labels
+    figures = (row.tombstones, row.bytes, row.page_us, row.empty_share, row.uncovered_deletes)
     return (
+        "" if any(figure is not None for figure in figures) else _UNMEASURED,
         url_of("channel_health", channel.pk),
         visible(str(channel)),
         visible(_("Direct messages") if channel.guild is None else channel.guild.name),

@@ -68,7 +68,7 @@ def clock_text(clock: RepairClock) -> str:
 @register.filter
 def format_long_duration(seconds: float) -> str:
     """Format days and hours: "1 day 4 h", "10 days"; below a day as `duration`."""
-    return formats.format_long_duration(seconds)
+    return formats.keep_together(formats.format_long_duration(seconds))
 
 
 @register.filter
@@ -93,6 +93,6 @@ def floor_text(listing: Listing) -> str:
     if listing.floor_bytes <= 1 and listing.floor_tombstones <= 1:
         return _("list complete")
     return _("partitions below %(tombstones)s or %(size)s are not listed") % {
-        "tombstones": formats.format_count(listing.floor_tombstones, "tombstone"),
-        "size": formats.format_size(listing.floor_bytes),
+        "tombstones": formats.keep_together(formats.format_count(listing.floor_tombstones, "tombstone")),
+        "size": formats.keep_together(formats.format_size(listing.floor_bytes)),
     }

@@ -59,13 +59,15 @@ def source_name(source: str) -> str:
 @register.filter
 def milliseconds(microseconds: int | None) -> str:
     """2410 → "2.4 ms"; None → "unknown"."""
-    return formats.unknown() if microseconds is None else formats.format_milliseconds(microseconds / 1000)
+    if microseconds is None:
+        return formats.unknown()
+    return formats.keep_together(formats.format_milliseconds(microseconds / 1000))
 
 
 @register.filter
 def size(count: int | None) -> str:
     """Format bytes in decimal units: "1.2 MB"; None → "unknown"."""
-    return formats.unknown() if count is None else formats.format_size(count)
+    return formats.unknown() if count is None else formats.keep_together(formats.format_size(count))
 
 
 @register.simple_tag

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from chatstore.domain.buckets import format_bucket
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import (
     BucketHealth,
@@ -25,6 +26,7 @@ from moderation.operations.access.visibility import channel_for
 from moderation.operations.buckets.actions import offers_for, run_bucket_action
 from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_span
 from moderation.operations.buckets.history import bucket_events
+from moderation.operations.buckets.repeating import mark_past_errors
 from moderation.presentation.channel_states import describe_state
 from moderation.presentation.health_strip import BucketEntry, describe_legend, draw_health
 from moderation.views.findings import describe_findings
@@ -49,7 +51,7 @@ def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
         "newest_page": newest_page_lines(health),
         "chart": chart_of_channel(channel.pk, days=parse_span(request.GET.get("days", ""))),
         "spans": SPANS,
-        "runs": runs_for_subject(request.user, str(channel.pk)),
+        "runs": mark_past_errors(runs_for_subject(request.user, str(channel.pk))),
         "may_act": request.user.has_perm(MAINTAIN),
     }
     return render(request, "moderation/health/channel.html", context)
@@ -122,12 +124,12 @@ def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | No
 
 
 def _describe_live(request: HttpRequest, health: ChannelHealth, found: BucketHealth) -> dict[str, Any]:
-    subject = f"{health.channel_id}:{found.bucket}"
+    subject = format_bucket(health.channel_id, found.bucket)
     runs = runs_for_subject(request.user, subject)
     return {
         "bucket": found,
         "subject": subject,
         "lines": bucket_lines(health, found),
-        "runs": runs,
+        "runs": mark_past_errors(runs),
         "polling": any(not run.has_ended for run in runs),
     }

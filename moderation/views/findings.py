@@ -13,8 +13,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
+from chatstore.domain.buckets import BucketKey, format_bucket
 from chatstore.models import Finding
-from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS, SLOW_PAGE, bucket_over_limit
 from chatstore.operations.findings.records import EVENT_KINDS, WRONG_SUMS
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
@@ -25,6 +26,7 @@ from chatstore.operations.rights import MAINTAIN
 from moderation.operations.access.audit_archive import AUDIT_RETENTION
 from moderation.operations.access.audit_monitoring import CHANGEABLE_AUDIT_LOG, UNLINKED_ENTRIES
 from moderation.operations.access.maintenance_acts import acknowledge_finding
+from moderation.operations.buckets.actions import Action, recommend_actions
 from moderation.operations.purging.approvals import APPROVAL_REQUEST
 from moderation.operations.purging.overdue import OVERDUE_PREVIEW
 from moderation.operations.purging.stuck_check import STUCK_PURGE
@@ -51,13 +53,16 @@ class FindingLine:
     """A finding, and the pages that resolve or explain it, the most useful one first.
 
     is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
-    for none or if the user may not start it. run: that job's run, if it is due or running.
+    for none or if the user may not start it. action: what resolves it in its bucket, by the same rule. run: that job's
+    run, or one of the bucket, if it is due or running.
     """
 
     finding: Finding
     links: Sequence[Link]
     is_event: bool
     job: str = ""
+    bucket: BucketKey | None = None
+    action: Action | None = None
     run: ListedRun | None = None
 
 
@@ -71,25 +76,44 @@ def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
 def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "") -> list[FindingLine]:
     """Return findings as lines. here: the path of the page, to which none of them links."""
     may_act = user.has_perm(MAINTAIN)
+    links = [_links_of(finding, user) for finding in findings]
     jobs = [_job_of(finding) for finding in findings]
-    runs = current_runs(user, {job for job in jobs if job})
+    # The page of a bucket has its actions and runs itself.
+    buckets = [
+        None if any(link.url == here for link in found) else _bucket_of(finding)
+        for finding, found in zip(findings, links, strict=True)
+    ]
+    keys = {bucket for bucket in buckets if bucket is not None}
+    runs = current_runs(user, {job for job in jobs if job}, {format_bucket(*key) for key in keys})
+    actions = recommend_actions(user, [key for key in keys if format_bucket(*key) not in runs]) if may_act else {}
     return [
         FindingLine(
             finding,
-            [link for link in _links_of(finding, user) if link.url and link.url != here],
+            [link for link in found if link.url and link.url != here],
             is_event=may_act and finding.kind in EVENT_KINDS,
             job=job if may_act else "",
-            run=runs.get(job),
+            bucket=bucket,
+            action=None if bucket is None else actions.get(bucket),
+            run=runs.get(job if bucket is None else format_bucket(*bucket)),
         )
-        for finding, job in zip(findings, jobs, strict=True)
+        for finding, found, job, bucket in zip(findings, links, jobs, buckets, strict=True)
     ]
+
+
+def _bucket_of(finding: Finding) -> BucketKey | None:
+    """Return the bucket whose recommended action resolves a finding; None for another finding."""
+    try:
+        return bucket_over_limit(finding)
+    except ValueError:
+        # Opened by another version.
+        return None
 
 
 def _job_of(finding: Finding) -> str:
     """Return the job that resolves a finding if it runs now; "" for none."""
     if finding.kind == LATE_REPAIR:
         return rounds.JOB
-    name = str(finding.details.get("job", "")) if finding.kind in (FAILED_RUN, MISSED_RUN) else ""
+    name = finding.subject if finding.kind in (FAILED_RUN, MISSED_RUN) else ""
     return name if any(job.name == name and job.schedule is not None for job in list_jobs()) else ""
 
 
@@ -108,26 +132,24 @@ def _links_of(finding: Finding, user: Actor) -> list[Link]:
     if finding.kind == MISSING_SURVIVORS and "purge" in finding.details and user.has_perm("moderation.view_purge"):
         # Its undo restores what it deleted; the finding lists the IDs that are missing.
         links.insert(0, Link(reverse("purge", args=[int(finding.details["purge"])]), gettext("Open purge")))
+    if finding.kind == UNLINKED_ENTRIES:
+        # Beat has them linked: as long as they are not, it or the workers have stopped.
+        links.insert(0, Link(reverse("maintenance"), gettext("Open maintenance")))
     return links
 
 
 def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noqa: PLR0911
-    kind, subject, details = finding.kind, finding.subject, finding.details
+    kind, subject = finding.kind, finding.subject
     try:
-        if kind in (HEAVY_BUCKET, MISSING_SURVIVORS):
-            channel_id, bucket = map(int, subject.split(":")[:2])
-            return reverse("bucket_health", args=[channel_id, bucket]), gettext("Open bucket")
-        if kind == FAILED_RUN:
-            return reverse("run", args=[details["run"]]), gettext("Open run")
-        if kind in (MISSED_RUN, BROKEN_SCHEDULE):
-            return reverse("job", args=[subject]), gettext("Open job")
+        if kind in (HEAVY_BUCKET, MISSING_SURVIVORS, SLOW_PAGE):
+            return _link_of_health(subject)
+        if kind in (FAILED_RUN, MISSED_RUN, BROKEN_SCHEDULE, AUDIT_RETENTION):
+            return _link_of_job(finding)
         if kind == HEARTBEAT_MISSING:
             return reverse("maintenance"), gettext("Open maintenance")
         if kind == RAID:
             return _link_of_raid(int(subject), user)
-        if kind in (UNLINKED_ENTRIES, CHANGEABLE_AUDIT_LOG, AUDIT_RETENTION) and user.has_perm(
-            "moderation.view_auditentry"
-        ):
+        if kind in (UNLINKED_ENTRIES, CHANGEABLE_AUDIT_LOG) and user.has_perm("moderation.view_auditentry"):
             return reverse("audit"), gettext("Open audit log")
         if kind in _CLUSTER_ANCHORS:
             place, link = _CLUSTER_ANCHORS[kind]
@@ -138,6 +160,21 @@ def _link_of(finding: Finding, user: Actor) -> tuple[str, str | Promise]:  # noq
         # Opened by another version: show it without a link.
         return "", ""
     return "", ""
+
+
+def _link_of_health(subject: str) -> tuple[str, str | Promise]:
+    """Return the link to the bucket, or else the channel, that a subject begins with."""
+    channel_id, *bucket = map(int, subject.split(":")[:2])
+    if bucket:
+        return reverse("bucket_health", args=[channel_id, *bucket]), gettext("Open bucket")
+    return reverse("channel_health", args=[channel_id]), gettext("View channel health")
+
+
+def _link_of_job(finding: Finding) -> tuple[str, str | Promise]:
+    if finding.kind == FAILED_RUN and "run" in finding.details:
+        return reverse("run", args=[finding.details["run"]]), gettext("Open run")
+    name = "audit_archive" if finding.kind == AUDIT_RETENTION else finding.subject
+    return reverse("job", args=[name]), gettext("Open job")
 
 
 def _link_of_raid(channel_id: int, user: Actor) -> tuple[str, str | Promise]:

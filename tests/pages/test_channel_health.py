@@ -88,6 +88,17 @@ def test_the_legend_counts_the_bars_of_the_strip(otto: User, sign_in: SignIn) ->
         assert f" {bars[kind]} {label} " in text
 
 
+def test_the_count_of_uncounted_buckets_names_the_current_one(otto: User, sign_in: SignIn) -> None:
+    channel, current, client = make_channel(), bucket_at(now_ms()), sign_in(otto)
+    for bucket in (current - 3, current):
+        ledger.ensure_row(channel.pk, bucket)
+    assert "2 buckets not counted (with the current bucket)" in plain(read(client, channel))
+    ledger.set_live(channel.pk, current, EMPTY, read_began_us=postgres_now_us())
+    text = plain(read(client, channel))
+    assert "1 bucket not counted" in text
+    assert "with the current bucket" not in text
+
+
 def test_the_outline_of_the_page_s_bucket_covers_all_bars(otto: User, sign_in: SignIn) -> None:
     channel, client = make_channel(), sign_in(otto)
     for bucket in (400, 401, 402):
@@ -131,8 +142,8 @@ def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, si
     note(channel, bucket, page_us=2_410)
     note(channel, bucket, bytes=1_234_567, source="top partitions")
     rows = figure_rows(read(sign_in(otto), channel, bucket))
-    assert rows["Messages"] == ["3", "probe, 1 day ago : outdated"]
-    assert rows["Tombstones, by a full read"] == ["70", "probe, 1 day ago : outdated"]
+    assert rows["Messages"] == ["3", "probe, 30 hours ago : outdated"]
+    assert rows["Tombstones, by a full read"] == ["70", "probe, 30 hours ago : outdated"]
     assert rows["Share of tombstones"][0] == "95.9 %"
     assert rows["First page of this bucket"] == ["2.4 ms", "probe, just now"]
     # That of the channel is another figure, on another page.
@@ -154,11 +165,15 @@ def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: Sign
 
 
 def test_the_chart_of_page_times_has_a_line_where_pages_begin_to_be_slow(otto: User, sign_in: SignIn) -> None:
-    channel, today = make_channel(), postgres_now().date()
+    channel, today, client = make_channel(), postgres_now().date(), sign_in(otto)
+    limit_in_legend = re.compile(r'<path class="limit"[^>]*></svg>\s*limit\s*</span>')
+    ChannelDay.objects.create(channel_id=channel.pk, day=today - dt.timedelta(days=1), read_ms=1.4)
+    assert not limit_in_legend.search(read(client, channel))
     ChannelDay.objects.create(channel_id=channel.pk, day=today, read_ms=31.4)
-    html = read(sign_in(otto), channel)
+    html = read(client, channel)
+    assert limit_in_legend.search(html)
     chart = html[html.index("Newest page, time to read</figcaption>") :]
-    assert re.search(r'class="limit".*?class="amount over"[^>]*>20.0 ms<', chart[: chart.index("</svg>")], re.DOTALL)
+    assert re.search(r'class="limit".*?class="amount over"[^>]*>20 ms<', chart[: chart.index("</svg>")], re.DOTALL)
 
 
 @pytest.mark.parametrize("severity", Severity)
@@ -322,12 +337,54 @@ def test_the_recommended_action_comes_first_and_is_the_only_primary_one(
         last_at = now - dt.timedelta(days=deleted)
         BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=last_at)
         began_at = None if repaired is None else now - dt.timedelta(days=repaired)
-        monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket, began_at=began_at: began_at)
+        monkeypatch.setattr(
+            compaction, "last_repairs_of", lambda keys, began_at=began_at: dict.fromkeys(keys, began_at)
+        )
         names, primary = read_actions()
         assert primary == names[:1] == [f"{expected} (recommended)"]
 
     note(channel, bucket, tombstones=3, live_rows=3)
     assert read_actions()[1] == []
+
+
+def test_a_failure_is_red_only_while_it_matters(otto: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel, ids = make_channel(), old_ids(3)
+    write(channel, ids)
+    bucket, client, now = bucket_of(ids[0]), sign_in(otto), postgres_now()
+    note_deletes(channel.pk, bucket, 1)
+    BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=now - dt.timedelta(days=30))
+    repaired_at: dict[tuple[int, int], dt.datetime] = {}
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: {key: repaired_at.get(key) for key in keys})
+
+    def end(job: str, state: RunState, *, hours_ago: int, error: str = "") -> None:
+        at = now - dt.timedelta(hours=hours_ago)
+        JobRun.objects.create(
+            job=job, subject=f"{channel.pk}:{bucket}", state=state, due_at=at, started_at=at, ended_at=at, error=error
+        )
+
+    def failures() -> list[tuple[str, bool, bool]]:
+        """Return error, and whether chip and error are red, of each failed run."""
+        html = read(client, channel, bucket)
+        runs = html[html.index('id="recent"') :].split("</section>")[0].split("<li>")[1:]
+        past = r"\s*(?:When it ran: )?"
+        shown = rf'class="chip (failed)?">failed<.*<span class="(run-error)?[^"]*small">{past}([^<]*?)\s*</'
+        found = [re.search(shown, one, re.DOTALL) for one in runs]
+        return [(one[3], bool(one[1]), bool(one[2])) for one in found if one]
+
+    end("compact", RunState.FAILED, hours_ago=5, error="Node 3 is down.")
+    end("measure", RunState.DONE, hours_ago=4)
+    assert failures() == [("Node 3 is down.", True, True)]
+    # It failed again since.
+    end("compact", RunState.FAILED, hours_ago=3, error="Repair it first.")
+    assert failures() == [("Repair it first.", True, True), ("Node 3 is down.", False, False)]
+    # Meanwhile, a repair covers the last delete.
+    repaired_at[channel.pk, bucket] = now
+    assert failures() == [("Repair it first.", False, False), ("Node 3 is down.", False, False)]
+    assert "A repair now covers the last delete here" in read(client, channel, bucket)
+    repaired_at.clear()
+    assert failures()[0] == ("Repair it first.", True, True)
+    end("compact", RunState.DONE, hours_ago=1)
+    assert failures() == [("Repair it first.", False, False), ("Node 3 is down.", False, False)]
 
 
 def test_unavailable_actions_show_the_reason(otto: User, sign_in: SignIn) -> None:
@@ -376,6 +433,21 @@ def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, 
         html = moderator.get(path).content.decode()
         assert "4,321" not in html
         assert "/health/" not in html
+
+
+def test_the_admin_page_of_a_channel_has_the_findings_that_its_state_follows_from(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    refresh_summaries([channel.pk])
+    page, client = f"/admin/chatstore/channel/{channel.pk}/change/", sign_in(otto)
+    assert "Open findings" in plain(client.get(page).content.decode())
+    open_finding(MISSING_SURVIVORS, f"{channel.pk}:300", Problem(Severity.CRITICAL, "3 messages are missing <here>."))
+    try:
+        html = client.get(page).content.decode()
+    finally:
+        close_finding(MISSING_SURVIVORS, f"{channel.pk}:300")
+    assert "messages missing" in html
+    assert "3 messages are missing &lt;here&gt;." in html
+    assert "3 messages are missing" not in client.get(page).content.decode()
 
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b{{ 7|add:7 }}"

@@ -9,14 +9,20 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.test import Client
 
+from chatstore.domain.roles import Role
 from chatstore.domain.runs import Severity
-from chatstore.models import Finding, JobRun
+from chatstore.models import BucketDeletes, Channel, Finding, JobRun
 from chatstore.models.users import User
+from chatstore.operations.bucket_jobs import compaction
 from chatstore.operations.coordination.clock import postgres_now
-from chatstore.operations.findings.channels import MISSING_SURVIVORS
+from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
 from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.store import figures, ledger
 from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
 from chatstore.store.redis import redis_client
+from tests.conftest import give, make_user
+from tests.moderation.channels import make_channel
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -124,6 +130,62 @@ def test_a_missed_job_is_run_from_its_finding_unless_it_no_longer_exists(otto: U
     html = findings_of(sign_in(otto).get("/").content.decode())
     assert re.findall(r'action="(/maintenance/[^"]*)"', html) == ["/maintenance/jobs/probe/run/"]
     assert "Run now" in html
+
+
+def open_heavy_finding(channel: Channel, bucket: int) -> None:
+    """Have a bucket with too many tombstones, and the finding about it."""
+    ledger.ensure_row(channel.pk, bucket)
+    figures.note_figures(channel.pk, bucket, {"tombstones": 61_204}, source="probe", measured_at=postgres_now())
+    problem = Problem(Severity.CRITICAL, f"{channel.name} is heavy", {"tombstones": 61_204})
+    open_finding(HEAVY_BUCKET, f"{channel.pk}:{bucket}", problem)
+
+
+@pytest.mark.parametrize(("ages", "action"), [((1, None), "repair"), ((1, 0), "rewrite"), ((90, 0), "compact")])
+def test_the_action_that_the_page_of_a_bucket_recommends_is_a_button_of_its_finding(
+    ages: tuple[int, int | None], action: str, otto: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ages: how many days ago messages were deleted, and the bucket was repaired."""
+    channel, now, (deleted, repaired) = make_channel(), postgres_now(), ages
+    open_heavy_finding(channel, -3)
+    note_deletes(channel.pk, -3, 1)
+    BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=now - dt.timedelta(days=deleted))
+    began_at = None if repaired is None else now - dt.timedelta(days=repaired)
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, began_at))
+    client = sign_in(otto)
+    bucket_page = f"/channels/{channel.pk}/health/-3/"
+    lists = ("/", "/health/", f"/channels/{channel.pk}/health/")
+    for path in lists:
+        html = client.get(path).content.decode()
+        (form,) = re.findall(rf'<form[^>]*action="{bucket_page}(?:\w+)/".*?</form>', html, re.DOTALL)
+        assert f'action="{bucket_page}{action}/"' in form
+        assert "csrfmiddlewaretoken" in form
+    recommended = re.search(
+        r'<summary class="button small primary">\s*(\w+) ', client.get(bucket_page).content.decode()
+    )
+    assert recommended
+    assert recommended[1].lower() == action
+    # Beside its actions, the notice does not offer one of them again.
+    assert client.get(bucket_page).content.decode().count(f'action="{bucket_page}{action}/"') == 1
+
+    assert client.post(f"{bucket_page}{action}/")["Location"] == bucket_page
+    run = JobRun.objects.open().get(subject=f"{channel.pk}:-3")
+    for path in lists:
+        html = client.get(path).content.decode()
+        assert f'action="{bucket_page}' not in html
+        assert f'href="/maintenance/runs/{run.pk}/"' in html
+    run.delete()
+
+
+def test_no_action_is_offered_where_the_user_may_request_no_runs(sign_in: SignIn) -> None:
+    operator = make_user("olga", group=None)
+    give(operator, Role.OPERATOR)
+    private, public = make_channel(), make_channel(guild="Harbour")
+    for channel in (private, public):
+        open_heavy_finding(channel, -3)
+    client = sign_in(operator)
+    offered = re.findall(r'action="/channels/(\d+)/health/-3/', findings_of(client.get("/").content.decode()))
+    assert offered == [str(public.pk)]
+    assert client.post(f"/channels/{private.pk}/health/-3/compact/").status_code == 404
 
 
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:

@@ -14,25 +14,26 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 
+from chatstore.domain.buckets import BucketKey, format_bucket
 from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput, NodeUnreachable
 from chatstore.domain.texts import Duration, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.repair import note_measured
-from chatstore.operations.coordination.channel_lock import lock_owner
+from chatstore.operations.coordination.channel_lock import lock_owners
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.health.probes import parse_bucket_subject
 from chatstore.operations.jobs.runs import Claim
-from chatstore.operations.ledger.delete_log import last_delete
-from chatstore.operations.repair_status.repair_clock import MESSAGES, covered_until, last_repair_of
+from chatstore.operations.ledger.delete_log import last_deletes
+from chatstore.operations.repair_status.repair_clock import MESSAGES, covered_until, last_repairs_of
 from chatstore.store import cassandra, figures, nodes, nodetool, repairs, tables
 from chatstore.store.measuring import measure_bucket
 
@@ -64,18 +65,44 @@ def find_obstacle(channel_id: int, bucket: int) -> Obstacle | None:
 
     Raises `StoreUnavailable`.
     """
-    _token, replicas = repairs.locate_bucket(channel_id, bucket)
-    down = [host for host in nodes.list_down() if host in replicas]
-    if down:
+    key = (channel_id, bucket)
+    return find_obstacles([key])[key]
+
+
+def find_obstacles(keys: Collection[BucketKey]) -> dict[BucketKey, Obstacle | None]:
+    """Return `find_obstacle` of several buckets, with as many reads as for one. Raises `StoreUnavailable`."""
+    down, owners = nodes.list_down(), lock_owners({channel_id for channel_id, _bucket in keys})
+    found = {key: _find_passing_obstacle(key, down, owners.get(key[0])) for key in keys}
+    free = [key for key, obstacle in found.items() if obstacle is None]
+    if not free:
+        return found
+    deleted, repaired = last_deletes(free), last_repairs_of(free)
+    for key in free:
+        if reason := _why_repair_first(repaired[key], deleted.get(key)):
+            found[key] = Obstacle(reason, Remedy.REPAIR)
+    # Records of deletes are pruned only when older than gc_grace and covered by a repair.
+    waiting = {key: deleted[key] for key in free if found[key] is None and key in deleted}
+    if waiting:
+        grace, now = dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds), postgres_now()
+        for key, last in waiting.items():
+            if last + grace > now:
+                found[key] = Obstacle(_describe_gc_grace(last, last + grace), Remedy.GC_GRACE)
+    return found
+
+
+def _find_passing_obstacle(key: BucketKey, down: Collection[str], owner: str | None) -> Obstacle | None:
+    """Return an obstacle that passes by itself. down: nodes that are. owner: the job that has locked the channel."""
+    _token, replicas = repairs.locate_bucket(*key)
+    down_here = [host for host in down if host in replicas]
+    if down_here:
         return Obstacle(
             ngettext_lazy(
                 "Node %(nodes)s is down. All replicas must drop tombstones together, or they are written back.",
                 "Nodes %(nodes)s are down. All replicas must drop tombstones together, or they are written back.",
-                len(down),
-                nodes=tuple(down),
+                len(down_here),
+                nodes=tuple(down_here),
             )
         )
-    owner = lock_owner(channel_id)
     if owner is not None:
         return Obstacle(
             _(
@@ -87,11 +114,6 @@ def find_obstacle(channel_id: int, bucket: int) -> Obstacle | None:
         return Obstacle(
             _("Other programs delete here at unknown times. Cassandra drops the tombstones itself after gc_grace.")
         )
-    last = last_delete(channel_id, bucket)
-    if reason := _why_repair_first(last_repair_of(channel_id, bucket), last):
-        return Obstacle(reason, Remedy.REPAIR)
-    if reason := _why_wait_for_gc_grace(last):
-        return Obstacle(reason, Remedy.GC_GRACE)
     return None
 
 
@@ -114,14 +136,7 @@ def _why_repair_first(began_at: dt.datetime | None, last: dt.datetime | None) ->
     )
 
 
-def _why_wait_for_gc_grace(last: dt.datetime | None) -> str:
-    """Return why tombstones of the last delete are too recent to be dropped; "" if they are not."""
-    # Records of deletes are pruned only when older than gc_grace and covered by a repair.
-    if last is None:
-        return ""
-    free_at = last + dt.timedelta(seconds=tables.read_table(MESSAGES).gc_grace_seconds)
-    if free_at <= postgres_now():
-        return ""
+def _describe_gc_grace(last: dt.datetime, free_at: dt.datetime) -> str:
     return _(
         "The last delete here (%(delete)s) is younger than gc_grace. Until %(end)s an older write could still "
         "arrive and restore deleted messages.",
@@ -143,7 +158,7 @@ def compact_bucket_run(claim: Claim) -> Mapping[str, Any]:
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(replicas, "flush", keyspace, MESSAGES, check=claim.check)
     _check_droppable(channel_id, bucket)
-    _on_each(replicas, "forcecompact", keyspace, MESSAGES, f"{channel_id}:{bucket}")
+    _on_each(replicas, "forcecompact", keyspace, MESSAGES, format_bucket(channel_id, bucket))
     claim.report_progress(done=1, total=2, what=_("measuring the bucket again"))
     after = note_measured(measure_bucket(channel_id, bucket))
     was = "not measured" if before is None else before.value
@@ -174,7 +189,7 @@ def merge_bucket(channel_id: int, bucket: int, *, check: Callable[[], None] = la
         raise NodeUnreachable(_("No node that has this bucket is up: %(nodes)s.", nodes=tuple(replicas)))
     keyspace = settings.CASSANDRA["keyspace"]
     _on_each(up, "flush", keyspace, MESSAGES, check=check)
-    _on_each(up, "compact", "--partition", f"{channel_id}:{bucket}", keyspace, MESSAGES, check=check)
+    _on_each(up, "compact", "--partition", format_bucket(channel_id, bucket), keyspace, MESSAGES, check=check)
     return len(up)
 
 

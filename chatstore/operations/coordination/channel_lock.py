@@ -39,7 +39,7 @@ _RENEW_MANY = (
     f"UPDATE {_TABLE} SET lease_until = {_LEASE} WHERE channel_id IN (SELECT channel_id FROM {_TABLE} "
     "WHERE channel_id = ANY(%s) AND job = %s ORDER BY channel_id FOR UPDATE) RETURNING channel_id"
 )
-_OWNER = f"SELECT job FROM {_TABLE} WHERE channel_id = %s AND ({_EXPIRED}) IS NOT TRUE"
+_OWNERS = f"SELECT channel_id, job FROM {_TABLE} WHERE channel_id = ANY(%s) AND ({_EXPIRED}) IS NOT TRUE"
 
 
 class ChannelLocked(ChatstoreError):
@@ -88,8 +88,12 @@ def release_locks(locks: QuerySet[ChannelLock]) -> None:
 
 def lock_owner(channel_id: int) -> str | None:
     """Return the job that has locked the channel, or None."""
-    rows = _run(_OWNER, (channel_id,))
-    return str(rows[0][0]) if rows else None
+    return lock_owners([channel_id]).get(channel_id)
+
+
+def lock_owners(channel_ids: Collection[int]) -> dict[int, str]:
+    """Return the job that has locked each channel, in one statement; channels that are not locked are left out."""
+    return {int(str(channel_id)): str(job) for channel_id, job in _run(_OWNERS, (list(channel_ids),))}
 
 
 def _run(sql: str, params: tuple[int | float | str | list[int] | None, ...]) -> list[tuple[object, ...]]:

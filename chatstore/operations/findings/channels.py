@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import transaction
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.health import ChannelState
 from chatstore.models import ChannelSummary, Finding
 
@@ -16,7 +17,10 @@ HEAVY_BUCKET = "heavy bucket"
 MISSING_SURVIVORS = "missing survivors"
 """Subject: "<channel>:<bucket>:<purge>.<step>"."""
 
-CHANNEL_KINDS = frozenset({HEAVY_BUCKET, MISSING_SURVIVORS})
+SLOW_PAGE = "slow page"
+"""Subject: "<channel>"."""
+
+CHANNEL_KINDS = frozenset({HEAVY_BUCKET, MISSING_SURVIVORS, SLOW_PAGE})
 """Kinds of findings that the state of a channel follows from."""
 
 
@@ -25,10 +29,20 @@ def channel_of(kind: str, subject: str) -> int | None:
     return int(subject.partition(":")[0]) if kind in CHANNEL_KINDS else None
 
 
+def bucket_over_limit(finding: Finding) -> BucketKey | None:
+    """Return the bucket that has too many tombstones by an open finding; None: it is about something else."""
+    if finding.kind != HEAVY_BUCKET or state_by_finding(finding) is not ChannelState.TOMBSTONES:
+        return None
+    channel_id, bucket = map(int, finding.subject.split(":"))
+    return channel_id, bucket
+
+
 def state_by_finding(finding: Finding) -> ChannelState:
     """Return the state that a channel has at least while a finding about it is open."""
     if finding.kind == MISSING_SURVIVORS:
         return ChannelState.MISSING_MESSAGES
+    if finding.kind == SLOW_PAGE:
+        return ChannelState.SLOW
     return ChannelState.TOMBSTONES if "tombstones" in finding.details else ChannelState.HEAVY
 
 

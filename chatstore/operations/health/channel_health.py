@@ -177,6 +177,11 @@ class ChannelHealth:
         return sum(1 for bucket in self.buckets if bucket.messages is None)
 
     @property
+    def is_current_uncounted(self) -> bool:
+        """True if the bucket of the newest messages is one of those."""
+        return any(bucket.messages is None and bucket.state is BucketState.OPEN for bucket in self.buckets)
+
+    @property
     def was_measured(self) -> bool:
         """True if any bucket has figures."""
         return any(entry.figures for entry in self.buckets)
@@ -307,10 +312,10 @@ def with_repair_history(channel_id: int, entries: Sequence[BucketHealth]) -> lis
     """
     now = postgres_now()
     try:
-        began_at = last_repairs_of(channel_id, [entry.bucket for entry in entries])
+        began_at = last_repairs_of([(channel_id, entry.bucket) for entry in entries])
     except StoreUnavailable:
         return list(entries)
-    return [_with_repair(entry, began_at[entry.bucket], now) for entry in entries]
+    return [_with_repair(entry, began_at[channel_id, entry.bucket], now) for entry in entries]
 
 
 def _with_repair(entry: BucketHealth, began_at: dt.datetime | None, now: dt.datetime) -> BucketHealth:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from chatstore.domain.buckets import bucket_days
+from chatstore.domain.buckets import bucket_days, format_bucket
 from chatstore.domain.errors import NodeUnreachable
 from chatstore.domain.health import SOURCE_LABELS, KnownBucket, Limits, severity_of
 from chatstore.domain.runs import Severity
@@ -81,7 +81,7 @@ def _find_heavy(listed: Mapping[Bucket, Measured], channels: Collection[int]) ->
                     days=Days(*bucket_days(bucket)),
                     problem=found.summary,
                 )
-                heavy[f"{channel_id}:{bucket}"] = Problem(found.severity, summary, found.details)
+                heavy[format_bucket(channel_id, bucket)] = Problem(found.severity, summary, found.details)
     return heavy
 
 

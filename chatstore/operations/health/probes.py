@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
-from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.buckets import bucket_at, bucket_ids, format_bucket
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.domain.health import is_slowed
 from chatstore.domain.live import UNKNOWN
@@ -193,7 +193,7 @@ def check_page_slowdown(channel_id: int, bucket: int, page: Figure, before: Mapp
         _note_before(channel_id, bucket, base)
     before_us = base.value if base is not None else _page_of_channel_before(channel_id, bucket)
     if before_us is not None and is_slowed(page.value, before_us):
-        subject = f"{channel_id}:{bucket}"
+        subject = format_bucket(channel_id, bucket)
         if not JobRun.objects.filter(job="merge", subject=subject, due_at__gt=deleted_at).exists():
             request_automatic_run("merge", subject=subject)
 

@@ -7,11 +7,12 @@ within `CLOCK_SKEW_SECONDS` before the start of a repair do not count as covered
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.conf import settings
 from django.db.models import Min, QuerySet
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.repair_clocks import ClockState, RepairClock
 from chatstore.domain.runs import Severity
@@ -109,13 +110,14 @@ def _first_began_at(per_node: Mapping[str, dt.datetime | None]) -> dt.datetime |
 
 def last_repair_of(channel_id: int, bucket: int) -> dt.datetime | None:
     """Return the start of the last full repair that covered a bucket of messages; None: none within 30 days."""
-    return last_repairs_of(channel_id, [bucket])[bucket]
+    key = (channel_id, bucket)
+    return last_repairs_of([key])[key]
 
 
-def last_repairs_of(channel_id: int, buckets: Sequence[int]) -> dict[int, dt.datetime | None]:
-    """Return the starts of the last full repairs of several buckets, with one read of the history."""
-    tokens = {bucket: repairs.locate_bucket(channel_id, bucket)[0] for bucket in buckets}
-    wanted = {bucket: [(token - 1, token)] for bucket, token in tokens.items()}
+def last_repairs_of(keys: Collection[BucketKey]) -> dict[BucketKey, dt.datetime | None]:
+    """Return `last_repair_of` of several buckets, with one read of the history."""
+    tokens = {key: repairs.locate_bucket(*key)[0] for key in keys}
+    wanted = {key: [(token - 1, token)] for key, token in tokens.items()}
     return covered_since(wanted, repair_history.read_repaired(MESSAGES))
 
 

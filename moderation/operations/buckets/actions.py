@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.conf import settings
+
+from chatstore.domain.buckets import BucketKey, format_bucket
 from chatstore.domain.errors import ChatstoreError, NotFound
-from chatstore.domain.health import BucketState
+from chatstore.domain.health import BucketState, KnownBucket
+from chatstore.domain.live import Live
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import JobRun
 from chatstore.models.users import User
-from chatstore.operations.bucket_jobs.compaction import Obstacle, Remedy, find_obstacle
+from chatstore.operations.bucket_jobs.compaction import Obstacle, Remedy, find_obstacle, find_obstacles
 from chatstore.operations.health.channel_health import BucketHealth
 from chatstore.operations.rights import MAINTAIN, require_channel
+from chatstore.store.ledger import read_live_in
 from moderation.operations.access.maintenance_acts import request_run
+from moderation.operations.access.visibility import Actor, may_in, visible_channels
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Offer:
 def offers_for(channel_id: int, health: BucketHealth) -> list[Offer]:
     """Return every action, with the reason if it is known to be unavailable; first the recommended one, if any."""
     obstacle = _obstacle_to_compaction(channel_id, health)
-    recommended = _recommended(health, obstacle)
+    recommended = _recommended(health.state, obstacle, is_skipped=health.known.is_skipped)
     offers = [
         Offer(action, _blocked_reason(action, health, obstacle), action.slug == recommended) for action in ACTIONS
     ]
@@ -100,18 +107,53 @@ def _obstacle_to_compaction(channel_id: int, health: BucketHealth) -> Obstacle |
         return Obstacle(_("It is not known whether this is possible now. %(error)s", error=error.text))
 
 
-def _recommended(health: BucketHealth, obstacle: Obstacle | None) -> str:
-    """Return the action that mends the bucket's state; "" for none. obstacle: why it cannot be compacted now."""
-    if health.state == BucketState.UNKNOWN:
+def recommend_actions(user: Actor, keys: Collection[BucketKey]) -> dict[BucketKey, Action]:
+    """Return the action that the page of each bucket recommends; of the ledger each bucket is read, at once.
+
+    keys: buckets over the limit of tombstones. Left out are those without a recommendation, those in which the user may
+    request no runs, and all of them while a store is unavailable.
+    """
+    if not keys:
+        return {}
+    visible = visible_channels(user).filter(pk__in={channel_id for channel_id, _bucket in keys})
+    allowed = {channel.pk for channel in visible if may_in(user, MAINTAIN, channel)}
+    wanted = [key for key in keys if key[0] in allowed]
+    try:
+        obstacles = find_obstacles(wanted) if wanted else {}
+        # Only while gc_grace lasts it matters whether pages skip the bucket.
+        lives = read_live_in([key for key in wanted if _waits_for_gc_grace(obstacles[key])])
+    except ChatstoreError:
+        return {}
+    slugs = {
+        key: _recommended(BucketState.TOMBSTONES, obstacles[key], is_skipped=_is_skipped(lives.get(key)))
+        for key in wanted
+    }
+    return {key: action for key, slug in slugs.items() for action in ACTIONS if action.slug == slug}
+
+
+def _is_skipped(live: Live | None) -> bool:
+    return KnownBucket(live, may_be_unlisted=not settings.CHATSTORE_NO_ROW_MEANS_NEVER_WRITTEN).is_skipped
+
+
+def _waits_for_gc_grace(obstacle: Obstacle | None) -> bool:
+    return obstacle is not None and obstacle.remedy is Remedy.GC_GRACE
+
+
+def _recommended(state: BucketState, obstacle: Obstacle | None, *, is_skipped: bool) -> str:
+    """Return the action that mends a bucket's state; "" for none.
+
+    obstacle: why it cannot be compacted now. is_skipped: whether pages skip it; matters only until gc_grace has passed.
+    """
+    if state == BucketState.UNKNOWN:
         return "verify"
-    if health.state != BucketState.TOMBSTONES:
+    if state != BucketState.TOMBSTONES:
         return ""
     if obstacle is None:
         return "compact"
     if obstacle.remedy is Remedy.REPAIR:
         return "repair"
     # Until gc_grace has passed, a rewrite lowers what a read scans. Pages skip buckets without live rows.
-    return "rewrite" if obstacle.remedy is Remedy.GC_GRACE and not health.known.is_skipped else ""
+    return "rewrite" if _waits_for_gc_grace(obstacle) and not is_skipped else ""
 
 
 def _blocked_reason(action: Action, health: BucketHealth, obstacle: Obstacle | None) -> str:
@@ -125,5 +167,5 @@ def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -
     require_channel(actor, MAINTAIN, channel_id)
     for action in ACTIONS:
         if action.slug == slug:
-            return request_run(action.job, actor=actor, subject=f"{channel_id}:{bucket}")
+            return request_run(action.job, actor=actor, subject=format_bucket(channel_id, bucket))
     raise NotFound(_("There is no bucket action called “%(name)s”.", name=slug))

@@ -48,7 +48,7 @@ def test_a_channel_over_a_limit_names_the_bucket_before_the_page() -> None:
         f"Too many tombstones. A full read of {DAYS} scans 61,204 tombstones. "
         "The newest page reads 0\u00a0tombstones in 2.4\u00a0ms."
     )
-    assert explain_state(ChannelState.HEAVY, known) == f"The partition of {DAYS} has 72.4 MB."
+    assert explain_state(ChannelState.HEAVY, known) == f"The partition of {DAYS} has 72.4\u00a0MB."
 
 
 def test_a_channel_that_was_never_measured_is_unknown() -> None:

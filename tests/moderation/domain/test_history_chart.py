@@ -79,6 +79,13 @@ def test_the_limit_is_drawn_once_a_value_comes_near_it() -> None:
     assert [any(tick.is_limit for tick in panel.ticks) for panel in near.panels] == [True, True, False]
 
 
+def test_the_labels_of_an_axis_have_no_decimals_that_are_zero() -> None:
+    chart = draw_history([day(3, 10, 1_500_000, 4.2)], [], SCALES, first=FIRST, last=LAST)
+    labels = [[tick.label for tick in panel.ticks] for panel in chart.panels]
+    assert labels == [["0", "100", "10"], ["0 B", "2 MB"], ["0 ms", "5 ms"]]
+    assert "Highest: 4.2 ms" in chart.panels[2].summary
+
+
 def test_actions_are_marked_on_the_axis_and_in_the_table() -> None:
     purged = dt.datetime(2026, 11, 11, 23, 59, tzinfo=dt.UTC)
     marks = [

@@ -161,7 +161,7 @@ def test_a_paused_purge_shows_what_is_deleted_and_can_be_resumed_or_cancelled(
     purge = stop_after_the_first_bucket(mona, channel, pause_purge)
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
     assert "Paused: 150 messages deleted, 150 left." in page
-    assert [bool(re.search(rf">\s*{label}\s*</button>", page)) for label in ("Resume", "Cancel")] == [True, True]
+    assert [bool(re.search(rf">\s*{label}\s*</button>", page)) for label in ("Resume", "Cancel purge")] == [True, True]
 
 
 def test_a_cancelled_purge_shows_what_is_deleted_and_can_be_continued(

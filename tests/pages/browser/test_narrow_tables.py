@@ -75,6 +75,38 @@ def test_the_channels_and_the_jobs_of_an_operator(site: Site, width: int) -> Non
         expect(page.get_by_role("columnheader", name="State")).to_have_count(1)
 
 
+def test_figures_that_are_unknown_are_dashes_on_a_card_with_others(site: Site) -> None:
+    name = f"harbour {secrets.token_hex(6)}"
+    with browse_as(create_account("otto"), site) as page:
+        channel = in_thread(lambda: make_measured(name))
+        in_thread(lambda: ChannelSummary.objects.filter(channel=channel).update(bytes=None))
+        in_thread(lambda: make_channel(guild=name, name=f"never-measured-{name}"))
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/health/channels/?server={name}")
+        rows = page.get_by_role("row").filter(has=page.get_by_role("rowheader"))
+        expect(rows).to_have_count(2)
+        are_shown = "cells => cells.map(cell => cell.offsetWidth > 1)"
+        for title, shown in (("a-rather", [True, True, True]), ("never-measured", [False] * 5)):
+            dashes = rows.filter(has_text=title).locator("td:has(> .sr)")
+            assert dashes.evaluate_all(are_shown) == shown, title
+
+
+def test_the_filters_of_the_channels_are_folded_on_a_phone_until_one_is_set(site: Site) -> None:
+    with browse_as(create_account("otto"), site) as page:
+        apply, fold = page.get_by_role("button", name="Apply filters"), page.get_by_text("Filter channels")
+        page.goto(f"{site.url}/health/channels/")
+        expect(apply).to_be_visible()
+        expect(fold).to_be_hidden()
+        for width in (390, 360):
+            page.set_viewport_size({"width": width, "height": 800})
+            expect(apply).to_be_hidden()
+        fold.click()
+        page.get_by_label("Name begins with").fill("no-such-channel")
+        apply.click()
+        expect(page.get_by_text("No channels match these filters.")).to_be_visible()
+        expect(apply).to_be_visible()
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_preview_over_two_channels(site: Site, width: int) -> None:
     account = create_account("mona")
