@@ -16,6 +16,7 @@ from chatstore.operations.bucket_jobs.verification import verify_bucket_run
 from chatstore.operations.findings.monitor_loop import register_checks
 from chatstore.operations.health.heavy_buckets import check_heavy_buckets
 from chatstore.operations.health.probes import probe_run
+from chatstore.operations.health.slow_pages import check_slow_pages
 from chatstore.operations.health.summaries import count_uncovered_deletes, refresh_due_summaries
 from chatstore.operations.jobs.definitions import Job, register_jobs
 from chatstore.operations.monitoring.checks import check_beat, check_nodes, check_runs
@@ -63,7 +64,9 @@ register_checks(
     check_nodes,
     check_repairs,
     check_heavy_buckets,
-    # The last one: it may take seconds.
+    # Near the end: it may take seconds.
     count_uncovered_deletes,
     refresh_due_summaries,
+    # Reads what the one before has refreshed.
+    check_slow_pages,
 )

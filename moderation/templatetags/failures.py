@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from chatstore.domain.texts import Text
 from moderation.operations.purging.execution import WRITTEN_AGAIN
+from moderation.operations.purging.failures import Failure
 from moderation.operations.purging.quarantine import describe_unknown_columns
 from moderation.operations.undo.restore import describe_not_restored
 
@@ -33,3 +36,9 @@ _OTHER = gettext_lazy("This was not expected. Ask an operator, and show them the
 def plain_failure(error: str) -> str:
     """Return what happened to messages that a step failed to delete or restore, and what to do."""
     return str(_PLAIN.get(error.template if isinstance(error, Text) else "", _OTHER))
+
+
+@register.filter
+def plain_failures(rows: Iterable[tuple[Failure, object, object]]) -> list[tuple[bool, str]]:
+    """Return the same of all failures of a purge, each once: (they were not restored, what happened)."""
+    return list(dict.fromkeys((failure.of_undo, plain_failure(failure.error)) for failure, *_ in rows))

@@ -19,7 +19,7 @@ from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Slot
 from chatstore.domain.texts import from_json
 from chatstore.models import JobRun
-from chatstore.operations.repair_status.rounds import ROUND_BEGAN
+from chatstore.operations.repair_status.rounds import NODES_REPAIRED, ROUND_BEGAN
 from moderation.presentation import formats
 from moderation.presentation.texts import show_param
 from moderation.templatetags.chat import time_tag
@@ -78,6 +78,9 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "too young": lambda n: ngettext("%(count)s too young", "%(count)s too young", n),
 }
 """Translated counts by the names that runs record; other results are shown as "name: value"."""
+
+_WORDED_ZEROS = frozenset({"failed", "nodes left"})
+"""Counts of which zero is good news, and worded."""
 
 _RESULT_NAMES: dict[str, Promise] = {
     "afterwards": gettext_lazy("afterwards"),
@@ -151,9 +154,10 @@ _RESULT_VALUES: dict[str, Promise] = {
 
 
 @register.simple_tag
-def run_chip(run: JobRun) -> SafeString:
-    """Render a run's state as a colored label."""
-    return format_html('<span class="chip {}">{}</span>', *_CHIPS[RunState(run.state)])
+def run_chip(run: JobRun, is_past_error: object = False) -> SafeString:
+    """Render a run's state as a colored label; without its color if it is an error that no longer matters."""
+    color, label = _CHIPS[RunState(run.state)]
+    return format_html('<span class="chip {}">{}</span>', "" if is_past_error else color, label)
 
 
 @register.filter
@@ -178,10 +182,16 @@ def severity_class(severity: int) -> str:
 def result_summary(result: Mapping[str, Any]) -> str:
     """Return a run's results: "9 buckets, 1,204 live rows; round began 26 Nov 2026, 15:32 UTC"; "" for none.
 
-    Counts come first, those of failures last among them. The others may contain commas.
+    Counts come first, those of failures last among them. The others may contain commas. Counts of zero are left out,
+    unless all are zero or a word says so, and so is the number of nodes if as many were repaired.
     """
     ordered = sorted(result.items(), key=lambda result: result[0] == "failed")
-    counts = [_summarize_count(name, value) for name, value in ordered if _is_count(name, value)]
+    found = {name: value for name, value in ordered if _is_count(name, value)}
+    if found.get("nodes") == found.get(NODES_REPAIRED):
+        found.pop("nodes", None)
+    if any(found.values()):
+        found = {name: value for name, value in found.items() if value or name in _WORDED_ZEROS}
+    counts = [_summarize_count(name, value) for name, value in found.items()]
     others = [_summarize(name, value) for name, value in ordered if not _is_count(name, value)]
     return "; ".join(filter(None, [formats.join_list(counts), *others]))
 
@@ -191,7 +201,7 @@ def _is_count(name: str, value: object) -> bool:
 
 
 def _summarize_count(name: str, value: int) -> str:
-    return _COUNTS[name](value) % {"count": formats.format_number(value)}
+    return formats.keep_together(_COUNTS[name](value) % {"count": formats.format_number(value)})
 
 
 def _summarize(name: str, value: object) -> str:

@@ -11,7 +11,6 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -170,7 +169,8 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
 def job_preview(request: HttpRequest, name: str) -> HttpResponse:
     """Return the next runs of an entered schedule, or its error, for htmx."""
     console.describe_job(request.user, name)
-    return render(request, "moderation/maintenance/_schedule_preview.html", _preview(request.GET))
+    context = _preview(request.GET) | {"fragment": True, "schedule_fields": ("cron", "zone", "opens", "closes")}
+    return render(request, "moderation/maintenance/_schedule_preview.html", context)
 
 
 def _save_schedule(request: HttpRequest, name: str) -> HttpResponse:
@@ -218,8 +218,7 @@ def _read_schedule(typed: QueryDict) -> Schedule:
     """Parse the form. Raises `InvalidSchedule` with the first error."""
     form = ScheduleForm(typed)
     for name, errors in form.errors.items():
-        text = _("%(field)s: %(error)s") % {"field": form.fields[name].label, "error": errors[0]}
-        raise InvalidSchedule(text, name)
+        raise InvalidSchedule(str(errors[0]), name)
     fields = form.cleaned_data
     return Schedule(fields["cron"], fields["zone"], fields["opens"], fields["closes"])
 

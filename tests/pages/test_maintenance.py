@@ -11,12 +11,13 @@ from django.test import Client
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
-from chatstore.models import BucketDeletes, Channel, Guild, JobRun, JobSchedule
+from chatstore.models import BucketDeletes, Channel, Finding, Guild, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs import compaction
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.monitoring.checks import MISSED_RUN, check_runs
 from moderation.presentation.formats import format_datetime
 from tests.chatstore.channels import fresh_id
 from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
@@ -45,7 +46,7 @@ def test_the_table_of_jobs_has_schedule_last_run_next_run_and_state(page: Client
     make_ended_run(job, at=postgres_now() - dt.timedelta(days=1))
     run = make_ended_run(job, at=postgres_now(), state=RunState.FAILED)
     html = read(page, "/maintenance/")
-    row = html[html.index(f'id="job-{job}"') : html.index("</tr>", html.index(f'id="job-{job}"'))]
+    row = row_of(html, job)
     assert "At 02:30 every day" in row
     assert "Europe/Berlin" in row
     assert re.findall(r"/maintenance/runs/(\d+)/", row) == [str(run.pk)]
@@ -53,6 +54,43 @@ def test_the_table_of_jobs_has_schedule_last_run_next_run_and_state(page: Client
     assert len(re.findall(r", 02:30</time>", row)) == 1
     assert ">scheduled</span>" in row
     assert f"/maintenance/jobs/{job}/run/" in row
+
+
+def row_of(html: str, job: str) -> str:
+    """Return the row of a job in the table of jobs."""
+    start = html.index(f'id="job-{job}"')
+    return html[start : html.index("</tr>", start)]
+
+
+def test_the_next_run_of_a_queued_job_is_the_one_that_waits(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
+    row = row_of(read(page, "/maintenance/"), job)
+    assert f'<a href="/maintenance/runs/{run.pk}/">as soon as a worker is free</a>' in row
+    home = read(page, "/")
+    assert "as soon as a worker is free" in home
+    assert f'<a href="/maintenance/runs/{run.pk}/">Current run</a>' in home
+    assert ", 02:30</time>" not in row
+    assert claim_run(run.pk) is not None
+    row = row_of(read(page, "/maintenance/"), job)
+    assert "as soon as a worker is free" not in row
+    assert ", 02:30</time>" in row
+
+
+def test_a_job_that_missed_its_run_shows_it_as_its_state(page: Client, job: str) -> None:
+    make_ended_run(job, at=postgres_now() - dt.timedelta(days=30))
+    for path in ("/maintenance/", "/"):
+        assert "missed its last run" not in read(page, path)
+    # Before the slot at half past two, none was recent enough to be missed.
+    noon = (postgres_now() - dt.timedelta(hours=12)).replace(hour=12)
+    check_runs(noon)
+    assert Finding.objects.filter(kind=MISSED_RUN, subject=job, closed_at=None).exists()
+    row = row_of(read(page, "/maintenance/"), job)
+    assert "missed its last run" in row
+    assert ">scheduled</span>" not in row
+    assert "missed its last run" in read(page, "/")
+    make_ended_run(job, at=postgres_now())
+    check_runs(postgres_now())
+    assert "missed its last run" not in read(page, "/maintenance/")
 
 
 def test_a_job_shows_its_schedule_and_its_next_five_runs(page: Client, job: str) -> None:
@@ -74,6 +112,13 @@ def test_the_last_thirty_runs_are_labelled_marks(page: Client, job: str) -> None
     assert "29 done" in html
     assert "1 failed" in html
     assert re.search(r'class="mark failed"[^>]*title="failed, [^"]*: Node 127.0.0.2 is down."', html)
+    # Each has its state and time as its name; both ends of the row are dated.
+    first, last = format_datetime(now - dt.timedelta(days=29)), format_datetime(now)
+    names = re.findall(r'class="mark [^>]*><span class="sr">([^<]*)</span>', html)
+    assert names[0].startswith(f"done, {first}, ")
+    assert names[-1].startswith(f"failed, {last}, ")
+    axis = html.split('class="run-marks-axis')[1].split("</p>")[0]
+    assert re.findall(r"<time[^>]*>([^<]*)</time>", axis) == [first, last]
 
 
 def test_a_failed_run_is_on_top_until_the_next_success(page: Client, job: str) -> None:
@@ -200,12 +245,12 @@ def test_a_typed_schedule_is_previewed_with_its_next_five_times(page: Client, jo
     [
         ({"cron": "99 5 * * *"}, "is not a valid schedule", ["cron"]),
         ({"cron": "30 2 * *"}, "Enter five fields", ["cron"]),
-        ({"cron": ""}, "Schedule (cron): This field is required.", ["cron"]),
+        ({"cron": ""}, "This field is required.", ["cron"]),
         ({"cron": "0 0 31 2 *"}, "is not a valid schedule: days are 1–31", ["cron"]),
         ({"zone": "Berlin"}, "Unknown time zone “Berlin”", ["zone"]),
         ({"opens": "02:00"}, "Enter both ends of the allowed hours", ["closes"]),
         ({"opens": "02:00", "closes": "02:00"}, "begin and end at the same time", ["opens", "closes"]),
-        ({"opens": "25:00", "closes": "03:00"}, "Not before: Enter a valid time.", ["opens"]),
+        ({"opens": "25:00", "closes": "03:00"}, "Enter a valid time.", ["opens"]),
         ({"cron": "<script>alert(1)</script> * * * *"}, "&lt;script&gt;", ["cron"]),
     ],
 )
@@ -216,12 +261,16 @@ def test_an_invalid_schedule_is_refused_with_the_reason_at_its_field_and_kept_in
     answer = page.post(f"/maintenance/jobs/{job}/", fields)
     html = answer.content.decode()
     assert answer.status_code == 400
-    (error,) = re.findall(r'<p class="notice error"[^>]* id="schedule-error">(.*?)</p>', html)
+    (error,) = re.findall(r'<span id="schedule-error"[^>]*>(.*?)</span>', html)
     assert reason in error
+    # It follows its field, with nothing but the field's own hint between.
+    (before,) = re.findall(r'name="(\w+)"(?:(?!name=").)*id="schedule-error"', html, re.DOTALL)
+    assert before == marked[0]
     inputs = re.findall(r'<input [^>]*?name="(\w+)"([^>]*)>', html)
     assert [name for name, rest in inputs if 'aria-invalid="true"' in rest] == marked
     assert [name for name, rest in inputs if re.search('aria-describedby="schedule-error ', rest)] == marked
-    assert reason in page.get(f"/maintenance/jobs/{job}/preview/", fields).content.decode()
+    preview = page.get(f"/maintenance/jobs/{job}/preview/", fields).content.decode()
+    assert reason in preview.split(f'id="{marked[0]}-error" hx-swap-oob="true"')[1].split("hx-swap-oob")[0]
     assert "<script>alert" not in html
     assert not JobSchedule.objects.filter(pk=job).exists()
 
@@ -328,7 +377,7 @@ def test_a_compaction_that_needs_a_repair_offers_it_and_runs_again_only_once_it_
     note_deletes(channel.pk, bucket, 1)
     deleted_at = postgres_now() - dt.timedelta(days=30)
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=deleted_at, hour=deleted_at)
-    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: None)
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, None))
     failed = work_on_run(request_run("compact", actor=otto, subject=f"{channel.pk}:{bucket}").pk)
     assert failed is not None
     assert failed.state == RunState.FAILED
@@ -340,13 +389,21 @@ def test_a_compaction_that_needs_a_repair_offers_it_and_runs_again_only_once_it_
         html = read(page, path)
         assert repair in html
         assert again not in html
+    assert re.search(r'class="run-error small"[^<]*Repair it first', html)
 
-    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: deleted_at + dt.timedelta(days=1))
+    monkeypatch.setattr(
+        compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, deleted_at + dt.timedelta(days=1))
+    )
     for path in (f"/maintenance/runs/{failed.pk}/", "/maintenance/"):
         html = read(page, path)
         assert "A repair now covers the last delete here" in html
         assert repair not in html
         assert again in html
+        # An error of the past is described as one, and no longer red.
+        assert re.search(r'class="quiet small"> When it ran: [^<]*Repair it first', html)
+    html = read(page, f"/maintenance/runs/{failed.pk}/")
+    assert 'class="notice error"' not in html
+    assert 'class="chip failed"' not in html
 
 
 def test_a_repair_in_the_minute_of_the_last_delete_is_described_by_one_time(
@@ -356,11 +413,11 @@ def test_a_repair_in_the_minute_of_the_last_delete_is_described_by_one_time(
     note_deletes(channel.pk, bucket, 1)
     at = dt.datetime(2026, 11, 21, 4, 35, 40, tzinfo=dt.UTC)
     BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=at)
-    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(seconds=20))
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, at - dt.timedelta(seconds=20)))
     obstacle = compaction.find_obstacle(channel.pk, bucket)
     assert obstacle is not None
     assert obstacle.reason.count("04:35") == 1
-    monkeypatch.setattr(compaction, "last_repair_of", lambda *_bucket: at - dt.timedelta(minutes=20))
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, at - dt.timedelta(minutes=20)))
     obstacle = compaction.find_obstacle(channel.pk, bucket)
     assert obstacle is not None
     assert "last repair (21 November, 04:15 UTC)" in obstacle.reason

@@ -83,7 +83,7 @@ def make_maintenance_scene(
     JobSchedule.objects.update_or_create(
         job=BROKEN, defaults={"cron": "0 5 * * *", "zone": "Atlantis/Poseidonis", "changed_at": now}
     )
-    _open_findings(channel_id, bucket, unhealthy)
+    _open_findings(channel_id, bucket, unhealthy, failed)
     return MaintenanceScene(failed.pk, running.pk, done.pk)
 
 
@@ -113,15 +113,14 @@ def _close_findings() -> None:
     store_states(channel_ids)
 
 
-def _open_findings(channel_id: int, bucket: int, unhealthy: UnhealthyChannel) -> None:
+def _open_findings(channel_id: int, bucket: int, unhealthy: UnhealthyChannel, failed: JobRun) -> None:
     _close_findings()
     place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_date_range(*bucket_days(bucket))}"
     heavy = f"{unhealthy.channel.full_name}, {format_date_range(*bucket_days(unhealthy.dead))}"
     steps = f"{heavy}: A full read scans {DEAD:,} tombstones."
     dead = {"tombstones": DEAD}
-    open_finding(
-        "failed run", "authorless", Problem(Severity.WARNING, f"Authorless rows failed: {UNAVAILABLE}", {"run": 0})
-    )
+    summary = f"Authorless rows failed: {UNAVAILABLE}"
+    open_finding("failed run", "authorless", Problem(Severity.WARNING, summary, {"job": failed.job, "run": failed.pk}))
     open_finding("heavy bucket", f"{unhealthy.channel.pk}:{unhealthy.dead}", Problem(Severity.CRITICAL, steps, dead))
     lost = f"2 messages that should have been kept are missing after a purge in {place}."
     open_finding(MISSING_SURVIVORS, f"{channel_id}:{bucket}", Problem(Severity.CRITICAL, lost))

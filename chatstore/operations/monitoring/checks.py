@@ -59,6 +59,12 @@ def check_runs(now: dt.datetime) -> None:
     sync_findings(BROKEN_SCHEDULE, broken)
 
 
+def missed_slots() -> dict[str, dt.datetime]:
+    """Return the time of the slot that each job missed, by its name, as the last check found."""
+    found = Finding.objects.open().filter(kind=MISSED_RUN, details__has_key="due_at").values_list("subject", "details")
+    return {name: dt.datetime.fromisoformat(details["due_at"]) for name, details in found}
+
+
 def _expected_slot(
     schedule: Schedule, *, now: dt.datetime, changed_at: dt.datetime | None, known: Finding | None
 ) -> Slot | None:

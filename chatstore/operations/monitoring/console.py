@@ -6,10 +6,10 @@ import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
 from chatstore.domain.buckets import bucket_days
@@ -25,7 +25,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, Timetable, job_named, list_jobs, list_timetables, timetable_of
 from chatstore.operations.jobs.runs import request_run
-from chatstore.operations.monitoring.checks import describe_missing_heartbeat
+from chatstore.operations.monitoring.checks import describe_missing_heartbeat, missed_slots
 from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
 from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
 
@@ -105,6 +105,7 @@ class JobView:
     """Job with a schedule. next_slot: None if it is disabled. last: newest last.
 
     broken: why the stored schedule is invalid; `schedule` is then the default, which is not used either.
+    missed_at: time of its latest slot if the monitor found that no run followed it.
     """
 
     job: Job
@@ -114,6 +115,13 @@ class JobView:
     last: Sequence[ListedRun]
     open: Sequence[ListedRun]
     broken: str = ""
+    missed_at: dt.datetime | None = None
+
+    @property
+    def waiting(self) -> ListedRun | None:
+        """Its run that is due and waits for a worker, if any."""
+        due = (entry for entry in self.open if entry.run.state == RunState.QUEUED and not entry.is_upcoming)
+        return next(due, None)
 
     @property
     def may_run_now(self) -> bool:
@@ -145,7 +153,8 @@ def describe_jobs(user: Actor, *, last: int = LAST_RUNS, now: dt.datetime | None
     views = (
         _describe_job(times, now, open_by_job[times.job.name], past_by_job[times.job.name]) for times in timetables
     )
-    return [view for view in views if view is not None]
+    missed = missed_slots()
+    return [replace(view, missed_at=missed.get(view.job.name)) for view in views if view is not None]
 
 
 def describe_job(user: Actor, name: str) -> JobView:
@@ -178,11 +187,14 @@ def open_runs(user: Actor, *, limit: int | None = None) -> list[ListedRun]:
     return _describe(_runs().open().order_by("-state", "due_at", "id")[:limit])
 
 
-def current_runs(user: Actor, jobs: Collection[str]) -> dict[str, ListedRun]:
-    """Return the run of each job that is due or running, by its name; not those of one bucket. Raises `Forbidden`."""
+def current_runs(user: Actor, jobs: Collection[str], subjects: Collection[str] = ()) -> dict[str, ListedRun]:
+    """Return the runs that are due or running: of jobs by their name, of buckets by the subject. Raises `Forbidden`."""
     require(user, READ_HEALTH)
-    open_runs_of = _runs().open().filter(job__in=jobs, subject="").order_by("state", "due_at", "id")
-    return {entry.run.job: entry for entry in _describe(open_runs_of) if not entry.is_upcoming} if jobs else {}
+    if not jobs and not subjects:
+        return {}
+    wanted = _runs().open().filter(Q(job__in=jobs, subject="") | Q(subject__in=subjects))
+    found = _describe(wanted.order_by("state", "due_at", "id"))
+    return {entry.run.subject or entry.run.job: entry for entry in found if not entry.is_upcoming}
 
 
 def count_open_runs(user: Actor) -> int:
