@@ -68,20 +68,20 @@ class RaidSettings(models.Model):
     account_messages = _limit(
         DEFAULTS.account_messages,
         1_000,
-        _("messages per minute and account"),
-        _("This many messages of one account within one minute are a sign of a raid."),
+        _("messages per minute by one account"),
+        _("This many messages by one account within one minute are a sign of a raid."),
     )
     mentions = _limit(
         DEFAULTS.mentions,
         1_000,
-        _("users mentioned by an account"),
+        _("users mentioned by one account"),
         _("Mentions of this many users by one account, or of everyone, are a sign of a raid."),
     )
     links = _limit(
         DEFAULTS.links,
         1_000,
-        _("messages with links of an account"),
-        _("This many are a sign of a raid; one is, if other accounts post the same text."),
+        _("messages with links by one account"),
+        _("This many are a sign of a raid. One is enough if other accounts post the same text."),
     )
 
     class Meta:

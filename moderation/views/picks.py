@@ -21,12 +21,13 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
+from moderation.domain.filters import All, Author
 from moderation.forms import Composer
 from moderation.operations.access.visibility import ADD_PURGE, Actor
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.lookup.chat_users import account_made_at
-from moderation.operations.preview.first_matches import AuthorCounts, count_by_author
-from moderation.operations.selection.parsing import Description, Terms, parse_selection, split_names
+from moderation.operations.preview.first_matches import count_by_author
+from moderation.operations.selection.parsing import AmbiguousName, Description, parse_selection, split_names
 from moderation.operations.selection.suggestions import (
     MAX_SUGGESTED,
     channels_named,
@@ -37,7 +38,7 @@ from moderation.operations.selection.suggestions import (
     suggest_people,
 )
 from moderation.presentation.avatars import initials_of, tone_of
-from moderation.presentation.formats import format_count
+from moderation.presentation.formats import format_count, format_number, keep_together
 from moderation.presentation.people import describe_account
 
 CHANNEL_FIELDS = ("channels", "except_channels")
@@ -107,25 +108,56 @@ def counts(request: HttpRequest) -> JsonResponse:
 def count_messages_of(user: Actor, people: Sequence[int], place: Description) -> dict[int, str]:
     """Return how many messages each of the users has in a place, as text, those with the most first: "3 messages here".
 
-    Without a place they are counted everywhere, and the text has no "here".
+    The text is "" for users of whom none was found before the time was up.
+    place: may have times, and no other conditions. Without a place they are counted everywhere, and the text has no
+    "here".
 
     Raises `BadInput`, `StoreUnavailable`.
     """
-    authors = Terms(authors=",".join(map(str, people)))
-    where = replace(place, everything=False, with_pinned=True, all=authors)
-    found = count_by_author(user, parse_selection(where, user=user, now=timezone.localtime()))
+    if not people:
+        return {}
+    # All of them are in one condition: a name that is typed would be looked up by a query of its own.
+    one = replace(place, everything=False, with_pinned=True, all=replace(place.all, authors=str(people[0])))
+    selection = parse_selection(one, user=user, now=timezone.localtime())
+    parts = selection.where.parts if isinstance(selection.where, All) else ()
+    times = [part for part in parts if not isinstance(part, Author)]
+    authors = Author(tuple(people))
+    found = count_by_author(user, replace(selection, where=All((authors, *times)) if times else authors))
     ordered = sorted(people, key=lambda author_id: -found.by_author.get(author_id, 0))
-    is_narrowed = bool(place.channels.strip() or place.guild.strip())
-    return {author_id: _format(found, author_id, is_narrowed=is_narrowed) for author_id in ordered}
-
-
-def _format(found: AuthorCounts, author_id: int, *, is_narrowed: bool) -> str:
+    pattern = _pattern(place, is_complete=found.is_complete)
     # The number is never alone at the end of a line.
-    messages = format_count(found.by_author.get(author_id, 0), "message").replace(" ", "\u00a0")
-    if not is_narrowed:
-        return messages if found.is_complete else gettext("%(messages)s or more") % {"messages": messages}
-    pattern = gettext("%(messages)s here") if found.is_complete else gettext("at least %(messages)s here")
-    return pattern % {"messages": messages}
+    counts = {i: keep_together(format_count(found.by_author.get(i, 0), "message")) for i in ordered}
+    return {
+        author_id: pattern % {"messages": count} if found.is_complete or found.by_author.get(author_id) else ""
+        for author_id, count in counts.items()
+    }
+
+
+def has_place(place: Description) -> bool:
+    """Return whether channels or a guild were typed."""
+    return bool(place.channels.strip() or place.guild.strip())
+
+
+def _pattern(place: Description, *, is_complete: bool) -> str:
+    match has_place(place), bool(place.all.after.strip() or place.all.before.strip()):
+        case False, False:
+            exact, least = "%(messages)s", gettext("%(messages)s or more")
+        case True, False:
+            exact, least = gettext("%(messages)s here"), gettext("at least %(messages)s here")
+        case False, True:
+            exact, least = gettext("%(messages)s in this time"), gettext("at least %(messages)s in this time")
+        case _:
+            exact, least = gettext("%(messages)s here in this time"), gettext("at least %(messages)s here in this time")
+    return exact if is_complete else least
+
+
+def describe_cut(error: AmbiguousName) -> str:
+    """Return how many candidates of a name are offered if these are not all: "8 of 23 shown"; otherwise ""."""
+    shown, count = len(error.candidates), len(error.everyone)
+    if count <= shown:
+        return ""
+    several, exact = gettext("%(shown)s of more than %(count)s shown"), gettext("%(shown)s of %(count)s shown")
+    return (several if error.has_more else exact) % {"shown": format_number(shown), "count": format_number(count)}
 
 
 def describe_fields(user: Actor, form: Composer) -> dict[str, str]:

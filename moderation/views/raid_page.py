@@ -6,7 +6,7 @@ import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.http import QueryDict
@@ -54,16 +54,20 @@ _LABELS = {
 
 
 class Moment(NamedTuple):
-    """A time that can be chosen. value: Unix minutes, "" for no end."""
+    """A time that can be chosen. value: Unix minutes, "" for no end. group: heading of its part of the list, or ""."""
 
     value: str
     label: str
     is_chosen: bool
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """An account as the page lists it. sample: the beginning of its newest message with text."""
+    """An account as the page lists it. sample: the beginning of its newest message with text.
+
+    If others wrote the same text, as one of the signs states, it is the newest message with that text.
+    """
 
     account: Account
     writer: Writer
@@ -103,21 +107,24 @@ class SimilarLine:
 
 def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
     """Return the template's context. fields: of the form, which keep what was selected."""
-    newest = _newest_texts(review.recent.messages)
+    shared = _shared_texts(review.assessment.similar)
+    newest = _newest_texts(review.recent.messages, shared)
     chosen = _read_chosen(fields)
-    lines = [_describe_account(account, review, newest, chosen) for account in review.assessment.accounts]
+    lines = [_describe_account(account, review, newest, shared, chosen) for account in review.assessment.accounts]
     taking_part = [line for line in lines if line.account.takes_part]
     others = [line for line in lines if not line.account.takes_part]
     spared = {line.account.author_id for line in others}
     kept = [message for message in review.recent.messages if message.author_id in spared]
     established = sum(line.is_checked and line.account.is_established for line in lines)
     similar = review.assessment.similar
-    accounts, other_accounts = taking_part[:MAX_ACCOUNTS], others[:MAX_OTHER_ACCOUNTS]
+    signs_of_all, accounts = _take_out_shared_signs(taking_part[:MAX_ACCOUNTS])
+    other_accounts = others[:MAX_OTHER_ACCOUNTS]
     shown = {line.account.author_id for line in (*accounts, *other_accounts)}
     return {
         "review": review,
         "channel": review.channel,
         "accounts": accounts,
+        "signs_of_all": signs_of_all,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
         "account_count": len(taking_part),
         "raid_count": len(review.recent.messages) - len(kept),
@@ -158,18 +165,51 @@ def _join_ids(author_ids: Iterable[int]) -> str:
     return " ".join(str(author_id) for author_id in sorted(author_ids))
 
 
-def _newest_texts(messages: Sequence[Message]) -> dict[int, Message]:
-    """Return each author's newest message with text, or else the newest; messages: newest first."""
+class SharedText(NamedTuple):
+    """What an account wrote as others did. texts: the group that most accounts wrote. others: number of these."""
+
+    texts: Collection[str]
+    others: int
+
+
+def _shared_texts(similar: Iterable[SimilarTexts]) -> dict[int, SharedText]:
+    """Return the texts of each account that others wrote too, by its ID."""
+    shared: dict[int, SharedText] = {}
+    for group in sorted(similar, key=lambda group: len(group.author_ids)):
+        shared |= dict.fromkeys(group.author_ids, SharedText(frozenset(group.texts), len(group.author_ids) - 1))
+    return shared
+
+
+def _newest_texts(messages: Sequence[Message], shared: Mapping[int, SharedText]) -> dict[int, Message]:
+    """Return each author's newest message with a shared text, or else with text, or else the newest.
+
+    messages: newest first.
+    """
     newest: dict[int, Message] = {}
+    ranks: dict[int, int] = {}
     for message in messages:
-        known = newest.get(message.author_id)
-        if known is None or (message.content and not known.content):
-            newest[message.author_id] = message
+        author_id = message.author_id
+        is_shared = author_id in shared and message.content in shared[author_id].texts
+        rank = 2 if is_shared else int(bool(message.content))
+        if rank > ranks.get(author_id, -1):
+            newest[author_id], ranks[author_id] = message, rank
     return newest
 
 
+def _take_out_shared_signs(lines: Sequence[AccountLine]) -> tuple[Sequence[str], Sequence[AccountLine]]:
+    """Return the signs that all of several accounts have, and the lines without these."""
+    if len(lines) < 2:
+        return (), lines
+    of_all = [sign for sign in lines[0].signs if all(sign in line.signs for line in lines)]
+    return of_all, [replace(line, signs=[sign for sign in line.signs if sign not in of_all]) for line in lines]
+
+
 def _describe_account(
-    account: Account, review: RaidReview, newest: Mapping[int, Message], chosen: Mapping[int, bool]
+    account: Account,
+    review: RaidReview,
+    newest: Mapping[int, Message],
+    shared: Mapping[int, SharedText],
+    chosen: Mapping[int, bool],
 ) -> AccountLine:
     message = newest[account.author_id]
     user, writer = review.recent.users.get(account.author_id), writer_of(message, review.recent.users)
@@ -179,7 +219,7 @@ def _describe_account(
         handle=f"@{user.name}" if user and user.name != writer.name else "",
         created_at=account_made_at(account.author_id, now=timezone.now()),
         sample=_shorten(message.content),
-        signs=[*_describe_join(account, review.joined), *_describe_signs(account, review)],
+        signs=[*_describe_join(account, review.joined), *_describe_signs(account, review, shared)],
         is_checked=chosen.get(account.author_id, account.takes_part),
     )
 
@@ -203,8 +243,7 @@ def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]
     yield text % {"count": format_number(hours or minutes)}
 
 
-def _describe_signs(account: Account, review: RaidReview) -> Iterator[str]:
-    similar = review.assessment.similar
+def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, SharedText]) -> Iterator[str]:
     if account.is_established:
         yield gettext("here for over a year")
     for sign in account.signs:
@@ -214,7 +253,7 @@ def _describe_signs(account: Account, review: RaidReview) -> Iterator[str]:
             case Sign.FIRST_SEEN:
                 yield _describe_first_seen(account, review)
             case Sign.SAME_TEXT:
-                others = max(len(group.author_ids) for group in similar if account.author_id in group.author_ids) - 1
+                others = shared[account.author_id].others
                 text = ngettext("same text as %(count)s other", "same text as %(count)s others", others)
                 yield text % {"count": format_number(others)}
             case Sign.MENTIONS:
@@ -285,10 +324,15 @@ def _offer_starts(review: RaidReview) -> Iterator[Moment]:
     offered = {begin - minutes * MINUTE_MS for minutes in EARLIER_MINUTES}
     offered |= {begin + minutes * MINUTE_MS for minutes in LATER_MINUTES}
     for at in sorted({at for at in offered if at < review.now_ms} | {begin, review.start_ms}):
-        label = _format_moment(at, review)
-        if at == begin and review.assessment.count:
-            label = gettext("%(time)s – detected start") % {"time": label}
-        yield Moment(str(at // MINUTE_MS), label, at == review.start_ms)
+        group = _group_of(at, begin) if review.assessment.count else ""
+        yield Moment(str(at // MINUTE_MS), _format_moment(at, review), at == review.start_ms, group)
+
+
+def _group_of(at: int, begin: int) -> str:
+    # As headings, since the closed list of a phone has no room for more than the time.
+    if at == begin:
+        return gettext("Detected start")
+    return gettext("Earlier") if at < begin else gettext("Later")
 
 
 def _offer_ends(review: RaidReview) -> Iterator[Moment]:

@@ -21,12 +21,34 @@ SignIn = Callable[[User], Client]
 
 def place_of(purge: Purge, client: Client) -> str:
     """Return the id of the heading below which Home lists a purge; "" if it does not."""
-    heading = ""
-    for part in re.findall(r'<h2 id="([\w-]+)"|href="/purges/(-?\d+)/"', read_page(client, "/")):
-        if part[1] == str(purge.pk):
-            return heading
-        heading = part[0] or heading
-    return ""
+    return next((heading for heading, purge_id in places_of(client, "/") if purge_id == purge.pk), "")
+
+
+def places_of(client: Client, url: str) -> list[tuple[str, int]]:
+    """Return the purges of a page, each with the id of its heading."""
+    heading, places = "", []
+    for found, purge_id in re.findall(r'<h2 id="([\w-]+)"|href="/purges/(-?\d+)/"', read_page(client, url)):
+        heading = found or heading
+        if purge_id:
+            places.append((heading, int(purge_id)))
+    return places
+
+
+def test_the_list_of_purges_has_the_same_ones_for_the_viewer(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    limit(channel, messages_without_approval=10)
+    moderator, lead = member("max", Role.MODERATOR, channel), member("lea", Role.LEAD, channel)
+    paused = confirm(moderator, preview_some(moderator, 5, channel))
+    pause_purge(paused.pk, moderator=moderator)
+    asked, own = preview_some(moderator, 20, channel), preview_some(lead, 4, channel)
+    request(moderator, asked)
+    client = sign_in(lead)
+    waiting = [purge_id for heading, purge_id in places_of(client, "/") if heading == "attention"]
+    assert waiting == [asked.pk, own.pk, paused.pk]
+    # The list of all purges, which has no heading, follows.
+    assert [purge_id for _, purge_id in places_of(client, "/purges/")][: len(waiting)] == waiting
+    filtered = [heading for heading, _ in places_of(client, f"/purges/?by={moderator.username}")]
+    assert "attention" not in filtered
 
 
 def test_only_ones_own_previews_are_listed(mona: User, lena: User, sign_in: SignIn) -> None:

@@ -113,15 +113,16 @@ def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_i
 def test_a_count_that_is_not_complete_is_a_lower_bound(
     mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    author = make_author("wilma")
+    author, silent = make_author("wilma"), make_author("silent")
     write(make_channel(), old_ids(2), author=author.pk)
-    client = sign_in(mona)
+    client, people = sign_in(mona), f"{author.pk},{silent.pk}"
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
     assert counted["counts"][str(author.pk)] == "2\u00a0messages"
     monkeypatch.setattr(first_matches, "READS_AHEAD", 1)
     write(make_channel(), old_ids(3, buckets_ago=5), author=author.pk)
-    counted = client.post("/delete/counts/", {"people": str(author.pk)}).json()
+    counted = client.post("/delete/counts/", {"people": people}).json()
+    assert counted["counts"][str(silent.pk)] == ""
     assert counted["counts"][str(author.pk)].startswith("2\u00a0")
     assert counted["counts"][str(author.pk)].endswith(" or more")
 

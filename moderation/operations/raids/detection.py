@@ -178,12 +178,19 @@ def raided_channels(user: Actor) -> set[int]:
 
 def list_raids(user: Actor, *, except_in: int | None = None) -> list[Finding]:
     """Return the newest open findings about raids where a user may delete messages. except_in: not in this channel."""
+    return list(_raids_to_clear(user, except_in).order_by("-opened_at")[:MAX_NOTICES])
+
+
+def count_raids(user: Actor, *, except_in: int | None = None) -> int:
+    """Return the number of all that `list_raids` returns the newest of."""
+    return _raids_to_clear(user, except_in).count()
+
+
+def _raids_to_clear(user: Actor, except_in: int | None) -> QuerySet[Finding]:
     if not user.has_perm(ADD_PURGE):
-        return []
+        return Finding.objects.none()
     raids = _open_raids(user, ADD_PURGE)
-    if except_in is not None:
-        raids = raids.exclude(subject=str(except_in))
-    return list(raids.order_by("-opened_at")[:MAX_NOTICES])
+    return raids if except_in is None else raids.exclude(subject=str(except_in))
 
 
 def _open_raids(user: Actor, right: str) -> QuerySet[Finding]:

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from chatstore.domain.snowflakes import ms_of
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
+from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
+from moderation.models import PurgeApproval
 from moderation.operations.raids.detection import check_raids
+from moderation.operations.raids.review import select_raid
+from moderation.views.raid_page import CHART_HEIGHT
+from tests.moderation.channels import preview
 from tests.moderation.raids import Raid, forget_raids, post_raid, write_raid
 from tests.pages.browser.tasks import task
 from tests.pages.serving import Site, browse_as, create_account, in_thread
@@ -58,7 +64,8 @@ def test_the_demos_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason
         click(page.get_by_role("button", name=f"Preview {messages} messages"))
         delete = page.get_by_role("button", name=f"Delete {messages} messages")
         expect(delete).to_be_visible()
-        page.get_by_label("Reason").fill("Raid")
+        # The reason is a template: nothing is typed.
+        click(page.locator(".reason-templates").get_by_role("button", name="Raid clean-up"))
         click(delete)
         expect(page.get_by_role("heading", name=f"Deleted {messages} messages")).to_be_visible()
     page.goto(f"{site.url}/channels/{raid.channel.pk}/")
@@ -130,3 +137,30 @@ def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site
     expect(whole).to_have_count(0)
     assert page.locator("#start").input_value() == begin
     expect(page.get_by_role("button", name="Preview 60 messages")).to_be_visible()
+
+
+def test_a_phone_shows_an_account_beside_a_purge_that_is_under_way_without_scrolling(
+    long_raid: Raid, site: Site, page: Page
+) -> None:
+    in_thread(_ask_for_approval, long_raid)
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    purge, account, bar = (
+        page.locator(found).first.bounding_box()
+        for found in (".under-way .primary", ".account-choice", ".select-inner")
+    )
+    assert purge is not None
+    assert account is not None
+    assert bar is not None
+    assert 0 < purge["y"] < account["y"]
+    assert account["y"] + account["height"] <= bar["y"] < 640
+    # The bars are drawn for this height.
+    drawn = "svg => svg.getBoundingClientRect().height - parseFloat(getComputedStyle(svg).borderBottomWidth)"
+    assert page.locator(".raid-plot > svg").evaluate(drawn) >= CHART_HEIGHT
+
+
+def _ask_for_approval(raid: Raid) -> None:
+    moderator = User.objects.get(username=create_account("mona")[0])
+    selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
+    purge = preview(moderator, selection)
+    PurgeApproval.objects.create(purge=purge, requested_by=moderator, reason="raid", manifest_hash=purge.manifest_hash)
