@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from uuid import UUID
 
@@ -98,11 +98,11 @@ class TermsForm(forms.Form):
         label=gettext_lazy("Nearly the same text as"),
         widget=forms.Textarea(attrs={"rows": 1}),
     )
-    account_days = forms.CharField(required=False, max_length=9, label=gettext_lazy("Account younger than"))
+    account_days = forms.CharField(required=False, max_length=9, label=gettext_lazy("Account younger than (days)"))
     joined_minutes = forms.CharField(
-        required=False, max_length=9, label=gettext_lazy("Posted within minutes of joining")
+        required=False, max_length=9, label=gettext_lazy("Posted within (minutes after joining)")
     )
-    first_seen_hours = forms.CharField(required=False, max_length=9, label=gettext_lazy("First seen within hours"))
+    first_seen_hours = forms.CharField(required=False, max_length=9, label=gettext_lazy("First seen within (hours)"))
     pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
     bots = forms.BooleanField(required=False)
@@ -174,6 +174,11 @@ class Composer:
         """Return the places that were typed, without conditions. Raises `BadInput` with the first invalid field."""
         _check(self.place)
         return Description(**self.place.cleaned_data)
+
+    def read_reach(self) -> Description:
+        """Return the places and the times that were typed. Raises `BadInput` with the first invalid field."""
+        everything = self.read()
+        return replace(self.read_place(), all=Terms(after=everything.all.after, before=everything.all.before))
 
 
 def _check(*groups: forms.Form) -> None:

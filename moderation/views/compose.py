@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
-from chatstore.models import Channel
+from chatstore.models import Channel, ChatUser
 from chatstore.operations.health.channel_list import guild_names
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -30,12 +30,14 @@ from moderation.forms import (
     selected_ids,
 )
 from moderation.models import Purge
-from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for, visible_channels
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import AlreadyDrafted, discard_preview, draft_purge
+from moderation.operations.selection.by_name import sort_by_activity
 from moderation.operations.selection.parsing import (
+    MAX_CANDIDATES,
     AmbiguousName,
     Description,
     describe_conditions,
@@ -48,7 +50,7 @@ from moderation.operations.selection.summary import summarize_selections
 from moderation.presentation.strip import BESIDE_CHANNELS, Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
-from moderation.views.picks import Pick, count_messages_of, describe_fields, describe_rows
+from moderation.views.picks import Pick, count_messages_of, describe_cut, describe_fields, describe_rows, has_place
 from moderation.views.rows import rows_of
 from moderation.views.saved_filters import PRESETS, describe_filters, save_typed
 from moderation.views.session import actor_of
@@ -205,28 +207,38 @@ def _describe_selection(user: Actor, composer: Composer, channel: Channel | None
     try:
         selection = _select(user, composer, channel)
     except AmbiguousName as error:
-        return {"incomplete": error.question, "candidates": _describe_candidates(user, error, composer, channel)}
+        return {
+            "incomplete": error.question,
+            "candidates": _describe_candidates(user, error, composer, channel),
+            "candidates_cut": describe_cut(error),
+        }
     except BadInput as error:
         return {"incomplete": error.text}
     return {"summary": summarize_selections(user, [selection])[0]}
 
 
 def _describe_candidates(user: Actor, error: AmbiguousName, composer: Composer, channel: Channel | None) -> list[Pick]:
-    """Return what a name may mean: users with the number of their messages in the form's places, the most first."""
-    picks, counted = describe_rows(error.candidates), {}
-    if not error.is_of_channels:
-        # Without a valid place or the store, the names remain.
-        with suppress(BadInput, StoreUnavailable, TooManyTombstones):
-            place = _in_channel(composer.read_place(), channel)
-            counted = count_messages_of(user, [row.pk for row in error.candidates], place)
-    kind, order = "channel" if error.is_of_channels else "author", {pk: n for n, pk in enumerate(counted)}
-    described = zip(error.candidates, picks, strict=True)
+    """Return what a name may mean: users with the number of their messages in the form's places, the most first.
+
+    Without places, those that posted last are offered.
+    """
+    rows, counted = error.candidates, dict[int, str]()
+    people = [row for row in error.everyone if isinstance(row, ChatUser)]
+    # Without a valid place or the store, the names remain.
+    with suppress(BadInput, StoreUnavailable, TooManyTombstones):
+        place = _in_channel(composer.read_reach(), channel)
+        if len(people) > MAX_CANDIDATES and not has_place(place):
+            rows = people = sort_by_activity(people, visible_channels(user, ADD_PURGE))[:MAX_CANDIDATES]
+        counted = count_messages_of(user, [person.pk for person in people], place)
+        known = {person.pk: person for person in people}
+        rows = [known[pk] for pk in counted][:MAX_CANDIDATES] or rows
+    kind = "channel" if error.is_of_channels else "author"
     return [
         pick._replace(
             value=f"{kind}:{pick.value}:{error.name}",
             note=" · ".join(filter(None, (pick.note, counted.get(row.pk)))),
         )
-        for row, pick in sorted(described, key=lambda pair: order.get(pair[0].pk, 0))
+        for row, pick in zip(rows, describe_rows(rows), strict=True)
     ]
 
 

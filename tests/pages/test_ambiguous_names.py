@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import re
 import secrets
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.models import Purge
+from moderation.operations.selection import parsing
 from moderation.operations.selection.parsing import MAX_CANDIDATES
 from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.test_hostile import check_harmless
@@ -100,13 +104,58 @@ def test_channels_of_the_same_name_are_told_apart_by_guild_and_category(mona: Us
     assert f'value="{min(channel.pk for channel in channels)}"' in page
 
 
-def test_a_limited_number_of_candidates_is_offered(mona: User, sign_in: SignIn) -> None:
+def make_namesakes(count: int) -> tuple[str, list[int]]:
+    """Create users of one display name; return it, and their IDs in the order of their names."""
     name = f"twin {secrets.token_hex(4)}"
-    ChatUser.objects.bulk_create(
-        [ChatUser(pk=secrets.randbits(60), name=name, display_name=f"T{n}") for n in range(MAX_CANDIDATES + 3)]
-    )
+    twins = [ChatUser(pk=secrets.randbits(60), name=f"t{n:03}", display_name=name) for n in range(count)]
+    ChatUser.objects.bulk_create(twins)
+    return name, [twin.pk for twin in twins]
+
+
+def authors_of(page: str) -> list[int]:
+    return [int(value.split(":")[1]) for value in candidates_of(page)]
+
+
+@pytest.mark.usefixtures("_first_matches_are_complete")
+def test_of_many_those_with_the_most_messages_in_the_channels_and_time_are_offered(mona: User, sign_in: SignIn) -> None:
+    (name, ids), channel, other = make_namesakes(23), make_channel(), make_channel()
+    posts = old_ids(1 + 2 + 3)
+    # The last ones by name have messages here, and more of them elsewhere and later have others.
+    for number, author in enumerate(ids[-3:]):
+        write(channel, posts[number * (number + 1) // 2 :][: number + 1], author=author)
+    write(other, old_ids(9), author=ids[0])
+    write(channel, old_ids(5, buckets_ago=1), author=ids[1])
+    client, until = sign_in(mona), f"{time_of(posts[-1]) + dt.timedelta(days=1):%Y-%m-%d}"
+    page = client.post("/delete/summary/", {"authors": name, "channels": str(channel.pk)}).content.decode()
+    assert authors_of(page)[:4] == [ids[1], *reversed(ids[-3:])]
+    assert len(authors_of(page)) == MAX_CANDIDATES
+    assert "8 of 23 shown" in page
+    typed = {"authors": name, "channels": str(channel.pk), "before": until}
+    page = client.post("/delete/summary/", typed).content.decode()
+    assert authors_of(page)[:3] == [*reversed(ids[-3:])]
+    assert "3\u00a0messages here in this time" in page
+
+
+def test_of_many_those_who_posted_last_are_offered_without_a_channel(mona: User, sign_in: SignIn) -> None:
+    (name, ids), channel = make_namesakes(MAX_CANDIDATES + 3), make_channel()
+    for number, author in enumerate(ids):
+        if number:
+            write(channel, old_ids(1, buckets_ago=len(ids) + 1 - number), author=author)
+    with CaptureQueriesContext(connection) as queries:
+        page = sign_in(mona).post("/delete/summary/", {"authors": name}).content.decode()
+    assert set(authors_of(page)) == set(ids[-MAX_CANDIDATES:])
+    assert f"{MAX_CANDIDATES} of {len(ids)} shown" in page
+    assert sum("chatstore_chatuser" in query["sql"] for query in queries) <= 4
+
+
+def test_so_many_of_one_name_are_not_counted_to_the_end(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "MAX_OF_ONE_NAME", 10)
+    name, _ = make_namesakes(12)
     page = sign_in(mona).post("/delete/summary/", {"authors": name}).content.decode()
     assert len(candidates_of(page)) == MAX_CANDIDATES
+    assert "8 of more than 10 shown" in page
 
 
 @pytest.mark.parametrize("choice", ["", "author", "author:7", "author:x:Victor", "guild:7:Victor", "author:7:Victor"])

@@ -235,12 +235,27 @@ def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, si
     assert '<details class="more" open>' in client.get(path, {"similar": "coins"}).content.decode()
 
 
-def test_a_preset_fills_in_its_conditions(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+@pytest.mark.parametrize(
+    ("label", "fields"),
+    [
+        ("Links by new accounts", [r'name="account_days" value="7"', r'name="has" value="link"[^>]*checked']),
+        ("First hour after joining", [r'name="joined_minutes" value="60"']),
+        (
+            "First day of an author, with links",
+            [r'name="first_seen_hours" value="24"', r'name="has" value="link"[^>]*checked'],
+        ),
+        ("Mentions of everyone, last hour", [r'name="any_words"[^>]*value="@everyone @here"', 'value="last hour"']),
+    ],
+)
+def test_a_preset_fills_in_its_conditions(
+    label: str, fields: list[str], previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
     client, path = sign_in(mona), f"/channels/{previewed.channel.pk}/delete/"
-    presets = re.findall(r'href="(\?account_days=[^"]*)"', client.get(path).content.decode())
-    filled = client.get(path + html.unescape(presets[0])).content.decode()
-    assert re.search(r'name="account_days" value="7"', filled)
-    assert re.search(r'name="has" value="link"[^>]*checked', filled)
+    preset = re.search(rf'href="(\?[^"]*)"[^>]*>\s*{label}\s*<', client.get(path).content.decode())
+    assert preset
+    filled = client.get(path + html.unescape(preset[1])).content.decode()
+    for field in fields:
+        assert re.search(field, filled), field
 
 
 def test_the_composer_belongs_to_the_purges_of_the_menu(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
+from functools import partial
 
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
@@ -14,11 +15,14 @@ from chatstore.domain.row_ids import decode_row_id
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import ChatUser, Guild
 from chatstore.models.users import User
+from chatstore.store.activity import last_active_channels, note_post, posts_of_hour
 from moderation.domain.selection import Selection
 from moderation.models import Purge
+from moderation.operations.lookup.jump import MAX_CHANNELS, MAX_USERS
 from tests.conftest import give, make_user
 from tests.moderation.channels import confirm, make_channel, now_ms, old_ids, preview, write
 from tests.pages.conftest import PreviewedPurge
+from tests.waiting import wait_until
 
 SignIn = Callable[[User], Client]
 
@@ -36,6 +40,13 @@ def test_a_part_of_a_name_suggests_channels_with_their_guild_and_users(mona: Use
     html = suggest(sign_in(mona), word)
     assert f'href="/channels/{channel.pk}/#end"' in html
     assert "Tidewalkers &amp; friends" in html
+    # Channels of several servers have the same name: the icon of its server is before it.
+    icon = rf'<span class="guild-icon tone\d"><span aria-hidden="true">TF</span></span>\s*<bdi class="clip">#{word}<'
+    assert re.search(icon, html)
+    assert "in the last hour" not in html
+    note_post(channel.pk)
+    wait_until(lambda: channel.pk in posts_of_hour([channel.pk]))
+    assert "· 1 in the last hour" in suggest(sign_in(mona), word)
     assert f'href="/users/{account.pk}/"' in html
     assert re.search(rf'class="avatar s tone\d".*@{account.name} · account created ', html, re.DOTALL)
     client = sign_in(mona)
@@ -130,3 +141,33 @@ def test_texts_that_mean_nothing_suggest_nothing(mona: User, sign_in: SignIn) ->
     client = sign_in(mona)
     for query in ("", "  ", "@", "#", "\x00", "x" * 400, "9" * 25, "99999999999999999999"):
         assert "<a " not in suggest(client, query), query
+
+
+def is_active(channel_id: int) -> bool:
+    return channel_id in last_active_channels(3)
+
+
+def test_of_many_channels_of_a_name_the_last_active_are_suggested_first(mona: User, sign_in: SignIn) -> None:
+    word = f"general-{secrets.token_hex(6)}"
+    channels = [make_channel(name=word) for _ in range(MAX_CHANNELS + 4)]
+    other = make_channel(name=f"{word}-2")
+    for channel in (*channels[:2], other):
+        note_post(channel.pk)
+        wait_until(partial(is_active, channel.pk))
+    client = sign_in(mona)
+    # The same name still comes before its beginning.
+    first = [str(channels[1].pk), str(channels[0].pk)]
+    for path in ("/find/suggestions/", "/find/"):
+        html = client.get(path, {"q": word}).content.decode()
+        assert re.findall(r'href="/channels/(\d+)/', html)[:2] == first, path
+    picks = client.get("/delete/suggestions/", {"kind": "channels", "q": word}).json()["picks"]
+    assert [pick["value"] for pick in picks[:2]] == first
+
+
+def test_of_many_users_of_a_name_the_last_active_are_suggested(mona: User, sign_in: SignIn) -> None:
+    word, channel, ids = f"victor{secrets.token_hex(6)}", make_channel(), old_ids(1)
+    first = make_snowflake(now_ms() - 10**9) | secrets.randbits(12)
+    people = [ChatUser.objects.create(pk=first + number, name=word) for number in range(MAX_USERS + 4)]
+    write(channel, ids, author=people[-1].pk)
+    html = suggest(sign_in(mona), word)
+    assert re.findall(r'href="/users/(\d+)/"', html)[0] == str(people[-1].pk)

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from chatstore.domain.roles import Role
 from chatstore.domain.runs import Severity
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, Guild
@@ -20,6 +21,7 @@ from chatstore.store.redis import redis_client
 from moderation.operations.lookup import sidebar
 from moderation.operations.lookup.sidebar import MAX_NEIGHBOURS
 from moderation.operations.raids.detection import RAID
+from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms
 from tests.moderation.raids import forget_raids
 from tests.waiting import wait_until
@@ -196,3 +198,16 @@ def test_a_guild_with_a_possible_raid_is_listed_among_very_many(
     finally:
         forget_raids()
     assert str(raided.guild_id) in re.findall(r"/guilds/(\d+)/", html)
+
+
+def test_where_not_all_servers_are_listed_the_search_is_named(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, gus = make_channel(guild="Aft"), make_user("gus", group=None)
+    for guild_id in (channel.guild_id, *(make_channel(guild=name).guild_id for name in ("Bow", "Cog"))):
+        give(gus, Role.MODERATOR, guild_id=guild_id)
+    client = sign_in(gus)
+    for limit, is_named in ((3, False), (2, True)):
+        monkeypatch.setattr(sidebar, "MAX_GUILDS", limit)
+        html = sidebar_of(client, f"/sidebar/?channel={channel.pk}")
+        assert ("Find other servers with the search box." in html) == is_named

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Sum, TextField, Value
+from django.db.models import BigIntegerField, Count, F, Func, Q, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -25,6 +25,7 @@ from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import LedgerRow, read_ledgers
+from moderation.domain.state_labels import AWAITING_APPROVAL
 from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import (
@@ -36,6 +37,7 @@ from moderation.operations.access.visibility import (
     visible_channels,
     visible_purges,
 )
+from moderation.operations.selection.shown_states import filter_by_shown_state
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.undo.listed_purges import with_list_facts
 from moderation.presentation.activity import ActivityStrips, draw_activity
@@ -54,20 +56,23 @@ BUCKETS_PER_CHECK = 1_000
 class ChannelActivity:
     """Activity of the user in a channel: number of ten-day periods, and the first and last day of the last one.
 
-    periods, last_seen: without periods that have no live rows of any author; 0 and None if no other is left. matched:
-    number of the user's messages that confirmed purges included there, also purges that the viewer may not see because
-    they include channels elsewhere.
+    periods, last_seen: without periods that have no live rows of any author; 0 and None if no other is left.
+    purge_count: number of confirmed purges that included messages of the user there, also purges that the viewer may
+    not see because they include channels elsewhere. matched: sum of these messages, of which several purges may include
+    the same. is_restored: all of these purges were undone.
     """
 
     channel: Channel
     periods: int
     last_seen: tuple[dt.date, dt.date] | None
     matched: int
+    purge_count: int
+    is_restored: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedByPurge:
-    """Confirmed purge, and the number of the user's messages that it included.
+    """Purge, and the number of the user's messages that it includes.
 
     may_restore: whether all of them can be restored, by the viewer too.
     """
@@ -86,8 +91,9 @@ class Profile:
     activity was read. first_seen, last_seen: first and last day of the periods in which the user first and last posted
     where the viewer may look, without days before the account was created; None without any, and first_seen also if the
     deadline was reached. purge_count: number of confirmed purges that included messages of the user; purges: the last
-    of them that the viewer may see. hidden_matched: number of the messages that other purges included, in channels of
-    the viewer.
+    of them that the viewer may see. waiting: purges that include messages of the user, and wait for approval.
+    hidden_matched: sum of the messages that other purges included, in channels of the viewer; hidden_purges: number of
+    those purges, of which several may include the same message.
     memberships: what is known of the user in the guilds that the viewer may see, the latest joined first. guilds: those
     of all channels of the viewer in which the user posted, also of those beyond `activity`.
     """
@@ -103,9 +109,16 @@ class Profile:
     searched_back_to: dt.date | None
     purges: Sequence[MatchedByPurge]
     purge_count: int
+    waiting: Sequence[MatchedByPurge]
     hidden_matched: int
+    hidden_purges: int
     memberships: Sequence[GuildMember]
     guilds: Collection[Guild]
+
+    @property
+    def listed_purges(self) -> Sequence[MatchedByPurge]:
+        """Purges to list, those that wait for approval first."""
+        return [*self.waiting, *self.purges]
 
 
 def profile_of(user: Actor, user_id: int) -> Profile:
@@ -115,8 +128,8 @@ def profile_of(user: Actor, user_id: int) -> Profile:
     places, searched_back_to = _read_places(user_id)
     channels = visible_channels(user).in_bulk(places)
     visible = {channel_id: buckets for channel_id, buckets in places.items() if channel_id in channels}
-    purges = _purges_of(user, user_id)
-    if known is None and not visible and not purges:
+    purges, waiting = _purges_of(user, user_id), _waiting_purges_of(user, user_id)
+    if known is None and not visible and not purges and not waiting:
         raise NotFound(_("There is no user %(id)s.", id=str(user_id)))
     posted = [bucket for buckets in visible.values() for bucket in (buckets[0], buckets[-1])]
     busiest = sorted(visible, key=lambda channel_id: (-len(visible[channel_id]), -max(visible[channel_id]), channel_id))
@@ -134,7 +147,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
                 channels[i],
                 len(nonempty[i]),
                 _days_of(max(nonempty[i]), made_at) if nonempty[i] else None,
-                matched.get(i, 0),
+                *matched.get(i, (0, 0, False)),
             )
             for i in shown
         ],
@@ -149,7 +162,9 @@ def profile_of(user: Actor, user_id: int) -> Profile:
         searched_back_to=None if searched_back_to is None else last_day_of(searched_back_to),
         purges=_describe(user, purges, limit=PURGES_SHOWN),
         purge_count=len(purges) + len(hidden),
+        waiting=_describe(user, waiting, limit=PURGES_SHOWN),
         hidden_matched=sum(hidden.values()),
+        hidden_purges=len(hidden),
         memberships=_memberships_of(user, user_id),
         guilds={channel.guild for channel in channels.values() if channel.guild is not None},
     )
@@ -196,10 +211,20 @@ def _memberships_of(user: Actor, user_id: int) -> list[GuildMember]:
     return list(known.order_by(F("joined_at").desc(nulls_last=True), "guild_id")[:GUILDS_SHOWN])
 
 
-def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, int]:
-    """Return the number of the user's messages that confirmed purges included, by channel."""
+def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, tuple[int, int, bool]]:
+    """Return the sum of the user's messages that confirmed purges included, by channel.
+
+    With the number of these purges, and whether all of them were undone.
+    """
     matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
-    return dict(matched.annotate(matched=Sum(_count_of(author_id))).values_list("channel_id", "matched"))
+    is_left = ~Q(purge__state=PurgeState.UNDONE)
+    counted = matched.annotate(
+        matched=Sum(_count_of(author_id)),
+        purges=Count("purge_id", distinct=True),
+        left=Count("purge_id", filter=is_left, distinct=True),
+    )
+    found = counted.values_list("channel_id", "matched", "purges", "left")
+    return {channel_id: (count, purges, not left) for channel_id, count, purges, left in found}
 
 
 def _matched_besides(purges: Collection[int], author_id: int, channel_ids: Collection[int]) -> dict[int, int]:
@@ -214,6 +239,14 @@ def _purges_of(user: Actor, author_id: int) -> dict[int, int]:
     visible = _matched_buckets(author_id).filter(purge__in=visible_purges(user))
     matched = visible.values("purge_id").annotate(matched=Sum(_count_of(author_id)))
     return dict(matched.order_by("-purge__confirmed_at", "-purge_id").values_list("purge_id", "matched"))
+
+
+def _waiting_purges_of(user: Actor, author_id: int) -> dict[int, int]:
+    """Return the number of the user's messages by purge that waits for approval, the newest first."""
+    waiting = filter_by_shown_state(visible_purges(user), AWAITING_APPROVAL)
+    buckets = ManifestBucket.objects.filter(authors__has_key=str(author_id), purge__in=waiting)
+    matched = buckets.values("purge_id").annotate(matched=Sum(_count_of(author_id)))
+    return dict(matched.order_by("-purge_id").values_list("purge_id", "matched"))
 
 
 def _matched_buckets(author_id: int) -> QuerySet[ManifestBucket]:

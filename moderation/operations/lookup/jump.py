@@ -12,19 +12,26 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.row_ids import RowId
 from chatstore.domain.snowflakes import Snowflake, parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.models.names import find_by_name
 from moderation.domain.links import find_message_link
 from moderation.models import Purge
 from moderation.operations.access.visibility import (
     VIEW_PURGES,
     Actor,
-    guilds_with_channels,
     require,
     visible_channels,
     visible_purges,
 )
 from moderation.operations.lookup.ids import decode_id
-from moderation.operations.lookup.search import QUERY_CHARACTERS, VIEW_USERS, find_channels, find_id
+from moderation.operations.lookup.search import (
+    QUERY_CHARACTERS,
+    REASON_CHARACTERS,
+    VIEW_USERS,
+    find_channels,
+    find_id,
+    guilds_named,
+    other_channels_in,
+)
+from moderation.operations.selection.by_name import find_people
 
 MAX_GUILDS = 3
 MAX_CHANNELS = 6
@@ -32,10 +39,7 @@ MAX_USERS = 5
 MAX_PURGES = 3
 
 PURGES_SEARCHED = 200
-"""Purges whose reasons are searched, newest first."""
-
-REASON_CHARACTERS = 3
-"""Shorter texts are no part of a reason."""
+"""Purges whose reasons are searched, newest first; all of them are by the page of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,10 @@ def suggest(user: Actor, query: str) -> Suggestions:
         return Suggestions()
     name = text.lstrip("#@")
     channels = find_channels(user, name, limit=MAX_CHANNELS) if name and text[0] != "@" else []
-    users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if name and _may_find_users(user, text) else []
-    guilds = _guilds_named(user, name) if name and text[0] not in "@#" else []
+    users = find_people(user, name, limit=MAX_USERS) if name and _may_find_users(user, text) else []
+    guilds = guilds_named(user, name, limit=MAX_CHANNELS) if name and text[0] not in "@#" else []
     if guilds and len(channels) < MAX_CHANNELS:
-        channels += _in_guilds(user, guilds, known=channels)
+        channels += other_channels_in(user, [guild.pk for guild in guilds], known=channels, limit=MAX_CHANNELS)
     purges = _purges_because_of(user, text) if text[0] not in "@#" else []
     return Suggestions(guilds=guilds[:MAX_GUILDS], channels=channels, users=users, purges=purges)
 
@@ -106,15 +110,3 @@ def _purges_because_of(user: Actor, text: str) -> list[Purge]:
         visible_purges(user).filter(confirmed_at__isnull=False).select_related(None).only("reason")[:PURGES_SEARCHED]
     )
     return [purge for purge in newest if text.casefold() in purge.reason.casefold()][:MAX_PURGES]
-
-
-def _guilds_named(user: Actor, name: str) -> list[Guild]:
-    """Return guilds with channels whose name contains the text."""
-    return list(guilds_with_channels(user).filter(name__icontains=name)[:MAX_CHANNELS])
-
-
-def _in_guilds(user: Actor, guilds: Sequence[Guild], *, known: Sequence[Channel]) -> list[Channel]:
-    """Return channels of some guilds, without those that are known."""
-    shown = {channel.pk for channel in known}
-    found = visible_channels(user).filter(guild__in=guilds)[: MAX_CHANNELS + len(shown)]
-    return [channel for channel in found if channel.pk not in shown][: MAX_CHANNELS - len(shown)]

@@ -1,10 +1,13 @@
-"""Search box: accepts a link or an id of a message, a purge, a channel or a chat user, and names of the latter two."""
+"""Search box: accepts a link or an id of a message, a purge, a channel or a chat user, and names.
+
+Names are those of guilds, channels and users, and the reasons of purges.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,14 +16,15 @@ from django.utils import timezone
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Channel, ChatUser
-from chatstore.models.names import find_by_name
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.locating import Located
 from moderation.domain.links import find_channel_link, find_message_link, find_purge_link, find_user_link
+from moderation.models import Purge
 from moderation.operations.access.visibility import (
+    VIEW_PURGES,
     Actor,
     guilds_with_channels,
     require,
@@ -30,15 +34,21 @@ from moderation.operations.access.visibility import (
 from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, AuthorPlaces, first_places_of_each
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
+from moderation.operations.selection.by_name import find_active_first, find_people
 
 MAX_HITS = 20
 MAX_USERS = 10
+MAX_GUILDS = 10
+MAX_PURGES = 10
 MAX_RECENT = 6
 """Channels that are named of each user."""
 
 MAX_GUILDS_NAMED = 20
 MAX_GUILD_WORDS = 4
 """Guilds whose name may follow that of a channel, and words of it: each number of words is looked up."""
+
+REASON_CHARACTERS = 3
+"""Shorter texts are no part of a reason."""
 
 QUERY_CHARACTERS = 300
 VIEW_USERS = "chatstore.view_chatuser"
@@ -73,8 +83,16 @@ class SearchResult:
     message: tuple[int, int] | None = None
     purge_id: int | None = None
     not_found: Located | None = None
+    guilds: Sequence[Guild] = ()
     channels: Sequence[Channel] = ()
     users: Sequence[FoundUser] = ()
+    purges: Sequence[Purge] = ()
+
+    @property
+    def only_channel(self) -> Channel | None:
+        """Return the channel, if it is all that was found."""
+        has_more = len(self.channels) != 1 or self.guilds or self.users or self.purges
+        return None if has_more else self.channels[0]
 
 
 def search_anything(user: Actor, query: str) -> SearchResult:
@@ -102,15 +120,29 @@ def find_id(query_text: str) -> str | None:
 
 def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
     """Return the visible channels of a name, which the name of their guild may follow: "general (Tidewalkers)"."""
-    channels = find_by_name(visible_channels(user), name, limit=limit)
+    channels = find_active_first(visible_channels(user), name, limit=limit)
     words = name.replace("(", " ").replace(")", " ").split()
     for at in range(len(words) - 1, max(len(words) - 1 - MAX_GUILD_WORDS, 0), -1):
         if channels:
             break
         guilds = guilds_with_channels(user).filter(name__icontains=" ".join(words[at:]))[:MAX_GUILDS_NAMED]
         named = visible_channels(user).filter(guild__in=[guild.pk for guild in guilds])
-        channels = find_by_name(named, " ".join(words[:at]), limit=limit)
+        channels = find_active_first(named, " ".join(words[:at]), limit=limit)
     return channels
+
+
+def other_channels_in(
+    user: Actor, guild_ids: Collection[int], *, known: Sequence[Channel], limit: int
+) -> list[Channel]:
+    """Return visible channels of some guilds without those that are known, so that there are `limit` with these."""
+    shown = {channel.pk for channel in known}
+    found = visible_channels(user).filter(guild_id__in=guild_ids)[: limit + len(shown)]
+    return [channel for channel in found if channel.pk not in shown][: limit - len(shown)]
+
+
+def guilds_named(user: Actor, name: str, *, limit: int) -> list[Guild]:
+    """Return guilds with channels whose name contains the text."""
+    return list(guilds_with_channels(user).filter(name__icontains=name)[:limit])
 
 
 def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
@@ -137,12 +169,22 @@ def _find_names(user: Actor, query_text: str) -> SearchResult:
     name = query_text.lstrip("#@")
     channels = find_channels(user, name, limit=MAX_HITS)
     if len(channels) < MAX_HITS:
-        known = {channel.pk for channel in channels}
         guilds = list(guilds_for(user, VIEW_CHANNELS).filter(name__icontains=name).values_list("pk", flat=True))
-        in_guilds = visible_channels(user).filter(guild_id__in=guilds)[: MAX_HITS + len(known)]
-        channels += [channel for channel in in_guilds if channel.pk not in known][: MAX_HITS - len(known)]
-    users = find_by_name(ChatUser.objects.all(), name, limit=MAX_USERS) if user.has_perm(VIEW_USERS) else []
-    return SearchResult(channels=channels, users=_describe_users(user, users))
+        channels += other_channels_in(user, guilds, known=channels, limit=MAX_HITS)
+    users = find_people(user, name, limit=MAX_USERS) if user.has_perm(VIEW_USERS) else []
+    return SearchResult(
+        guilds=guilds_named(user, name, limit=MAX_GUILDS) if query_text[0] not in "@#" else (),
+        channels=channels,
+        users=_describe_users(user, users),
+        purges=_purges_because_of(user, query_text),
+    )
+
+
+def _purges_because_of(user: Actor, text: str) -> Sequence[Purge]:
+    """Return the newest confirmed purges with the text in their reason; none for a very short text."""
+    if len(text) < REASON_CHARACTERS or not user.has_perm(VIEW_PURGES):
+        return ()
+    return list(visible_purges(user).filter(confirmed_at__isnull=False, reason__icontains=text)[:MAX_PURGES])
 
 
 def _describe_users(user: Actor, people: Sequence[ChatUser]) -> list[FoundUser]:

@@ -32,14 +32,16 @@ class Sidebar:
     """Guilds, and the channels of one of them, by category and name.
 
     guild: whose channels are listed; None for direct messages. channel_id: the channel that the page is about.
-    is_open: the page shows the channel itself. has_more: the guild has more channels than are listed, which always
-    include the one that the page is about, those with a possible raid, and the most active ones. pinned, recent:
+    has_more_guilds: not all guilds are listed. is_open: the page shows the channel itself. has_more: the guild has more
+    channels than are listed, which always include the one that the page is about, those with a possible raid, and the
+    most active ones. pinned, recent:
     channels of any guild that the user pinned, or opened lately without pinning them. raided: ids of channels with a
     possible raid. active: ids of channels with a message within the last hour. raided_guilds, active_guilds: their
     guilds, None for direct messages. posts: posts of the last hour by channel, of the listed ones that have any.
     """
 
     guilds: Sequence[Guild]
+    has_more_guilds: bool
     guild: Guild | None
     channel_id: int | None
     is_open: bool
@@ -82,8 +84,10 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
     neighbours = list(same[: MAX_NEIGHBOURS + 1]) if near else []
     has_more = len(neighbours) > MAX_NEIGHBOURS
     listed = _with_urgent(neighbours, same, near, raided, active) if near and has_more else neighbours
+    guilds, has_more_guilds = _list_guilds(user, open_one=guild.pk if guild else None, raided=raided_guilds)
     return Sidebar(
-        guilds=_list_guilds(user, open_one=guild.pk if guild else None, raided=raided_guilds),
+        guilds=guilds,
+        has_more_guilds=has_more_guilds,
         guild=guild,
         channel_id=channel.pk if channel else None,
         is_open=is_open,
@@ -95,7 +99,7 @@ def _describe(user: Actor, channel: Channel | None, visited: Sequence[int], *, i
         raided_guilds=raided_guilds,
         active=set(active),
         active_guilds=_guilds_of(user, active),
-        posts=_posts_of({each.pk for each in (*listed, *pinned, *recent)}),
+        posts=posts_of({each.pk for each in (*listed, *pinned, *recent)}),
     )
 
 
@@ -123,24 +127,26 @@ def _newest_of(channels: ChannelQuerySet) -> Channel | None:
         return None
 
 
-def _posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+def posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Return the posts of the last hour of channels, as `posts_of_hour`; none if they cannot be read."""
     try:
         return posts_of_hour(channel_ids)
     except StoreUnavailable:
         return {}
 
 
-def _list_guilds(user: Actor, *, open_one: int | None, raided: Collection[int | None]) -> list[Guild]:
-    """Return the guilds with channels that a user may open, by name; raided ones first.
+def _list_guilds(user: Actor, *, open_one: int | None, raided: Collection[int | None]) -> tuple[list[Guild], bool]:
+    """Return the guilds with channels that a user may open, by name, raided ones first; and if there are more.
 
     At most `MAX_GUILDS`, and before them the one that is open and raided ones, if they are not among them.
     """
     visible = guilds_with_channels(user)
-    guilds = list(visible[:MAX_GUILDS])
+    found = list(visible[: MAX_GUILDS + 1])
+    guilds = found[:MAX_GUILDS]
     others = {pk for pk in (open_one, *raided) if pk is not None} - {guild.pk for guild in guilds}
     if others:
         guilds = [*visible.filter(pk__in=others), *guilds]
-    return sorted(guilds, key=lambda guild: guild.pk not in raided)
+    return sorted(guilds, key=lambda guild: guild.pk not in raided), len(found) > MAX_GUILDS
 
 
 def entrance_of(user: Actor, guild_id: int) -> Channel:

@@ -51,6 +51,10 @@ MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
 
 MAX_CANDIDATES = 8
+"""Users or channels of one name that are offered."""
+
+MAX_OF_ONE_NAME = 300
+"""Of them that are read to find the ones to offer."""
 
 MAX_DIGITS = 9
 """Of a number; the limits of every condition are lower."""
@@ -59,8 +63,8 @@ MAX_DIGITS = 9
 class AmbiguousName(BadInput):
     """A name that several users or channels have, or none, although some have a similar one.
 
-    question: the message of a page that offers the candidates. name: as typed. candidates: at most `MAX_CANDIDATES`.
-    is_of_channels: they are channels, not users.
+    question: the message of a page that offers the candidates. name: as typed. everyone: all of them, at most
+    `MAX_OF_ONE_NAME`; has_more: there are others. is_of_channels: they are channels, not users.
     """
 
     def __init__(
@@ -69,8 +73,14 @@ class AmbiguousName(BadInput):
         super().__init__(text)
         self.question = question if candidates else text
         self.name = name
-        self.candidates = candidates[:MAX_CANDIDATES]
+        self.everyone = candidates[:MAX_OF_ONE_NAME]
+        self.has_more = len(candidates) > MAX_OF_ONE_NAME
         self.is_of_channels = bool(candidates) and isinstance(candidates[0], Channel)
+
+    @property
+    def candidates(self) -> Sequence[ChatUser] | Sequence[Channel]:
+        """The first `MAX_CANDIDATES`, by name."""
+        return self.everyone[:MAX_CANDIDATES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +355,7 @@ def find_author(name: str) -> int:
     if number is not None and ChatUser.objects.filter(pk=number).exists():
         return number
     bare = name.removeprefix("@")
-    found = list(ChatUser.objects.all().named(bare)[: MAX_CANDIDATES + 1])
+    found = list(ChatUser.objects.all().named(bare)[: MAX_OF_ONE_NAME + 1])
     if len(found) > 1:
         ids = tuple(str(user.pk) for user in found[:3])
         raise AmbiguousName(
@@ -372,7 +382,7 @@ def find_channel(name: str, channels: ChannelQuerySet) -> Channel:
     known = channels.filter(pk=number).first() if number is not None else None
     if known is not None:
         return known
-    found = list(channels.named(name.removeprefix("#"))[: MAX_CANDIDATES + 1])
+    found = list(channels.named(name.removeprefix("#"))[: MAX_OF_ONE_NAME + 1])
     if len(found) > 1:
         ids = tuple(str(channel.pk) for channel in found[:3])
         raise AmbiguousName(

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
-from chatstore.models.names import find_by_name
 from moderation.operations.access.visibility import ADD_PURGE, Actor, guilds_with_channels, require, visible_channels
+from moderation.operations.selection.by_name import find_active_first, find_people
 from moderation.operations.selection.parsing import find_author, find_channel, find_guild, split_names
 
 MAX_SUGGESTED = 8
@@ -27,7 +27,7 @@ def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
     if not name:
         return []
     known = [] if (number := _number(name)) is None else list(ChatUser.objects.filter(pk=number))
-    return known or find_by_name(ChatUser.objects.all(), name, limit=MAX_SUGGESTED)
+    return known or find_people(user, name, limit=MAX_SUGGESTED)
 
 
 def suggest_channels(user: Actor, typed: str, *, right: str = ADD_PURGE, guild: str = "") -> list[Channel]:
@@ -43,7 +43,7 @@ def suggest_channels(user: Actor, typed: str, *, right: str = ADD_PURGE, guild: 
     if not name:
         return []
     known = [] if (number := _number(name)) is None else list(channels.filter(pk=number))
-    return known or find_by_name(channels, name, limit=MAX_SUGGESTED)
+    return known or find_active_first(channels, name, limit=MAX_SUGGESTED)
 
 
 def suggest_guilds(user: Actor, typed: str, *, right: str = ADD_PURGE) -> list[Guild]:

@@ -14,7 +14,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
 from moderation.operations.preview.narrowing import keep_channel
-from moderation.operations.purging.approvals import approvals_for, approve_purge, reject_approval
+from moderation.operations.purging.approvals import approve_purge, open_approvals, reject_approval
 from moderation.operations.purging.limits import ApprovalNeeded
 from moderation.views.purge_approval import describe_approval
 from tests.conftest import give
@@ -108,11 +108,11 @@ def test_who_leads_where_it_deletes_and_sees_the_rest_decides(
 ) -> None:
     approval = asked.approvals.get()
     # The filter and the reason were written for both guilds.
-    assert approvals_for(lena) == []
+    assert open_approvals(lena) == []
     with pytest.raises(NotFound):
         approve_purge(asked.pk, approval.pk, approver=lena)
     give(lena, Role.AUDITOR, guild_id=silent.guild_id)
-    assert [one for _, one in approvals_for(lena)] == [approval]
+    assert open_approvals(lena) == [approval]
     assert describe_approval(lena, asked, approval).may_decide
     assert approve_purge(asked.pk, approval.pk, approver=lena).state == PurgeState.QUEUED
 
@@ -121,7 +121,7 @@ def test_who_leads_only_where_nothing_matched_does_not_decide(asked: Purge, chan
     approval = asked.approvals.get()
     lars = member("lars", Role.LEAD, silent)
     give(lars, Role.AUDITOR, guild_id=channel.guild_id)
-    assert approvals_for(lars) == []
+    assert open_approvals(lars) == []
     assert not describe_approval(lars, asked, approval).may_decide
     for decide in (
         lambda: approve_purge(asked.pk, approval.pk, approver=lars),
@@ -137,7 +137,7 @@ def test_an_approval_takes_the_right_in_every_guild_with_a_match(channel: Channe
     purge = preview_some(both, 15, channel, other)
     approval = request(both, purge)
     give(lena, Role.AUDITOR, guild_id=other.guild_id)
-    assert approvals_for(lena) == []
+    assert open_approvals(lena) == []
     with pytest.raises(Forbidden):
         approve_purge(purge.pk, approval.pk, approver=lena)
     give(lena, Role.LEAD, guild_id=other.guild_id)

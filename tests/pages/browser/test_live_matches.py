@@ -92,3 +92,16 @@ def test_the_number_and_the_button_stay_in_view_and_cover_no_field_in_focus(site
             page.keyboard.press("Tab")
         assert len(covered) > 10
         assert [*filter(None, covered)] == []
+
+
+def test_on_a_phone_the_number_leads_to_the_first_matches(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.set_viewport_size({"width": 390, "height": 780})
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/?words=coins")
+        expect_text(page.locator("#bar-count"), "6", again=page.reload)
+        heading = page.get_by_role("heading", name="First matches")
+        expect(heading).not_to_be_in_viewport()
+        page.get_by_role("link", name="6 matches").click()
+        expect(heading).to_be_in_viewport()
+        expect(page.get_by_label("Containing words", exact=True).first).to_have_value("coins")

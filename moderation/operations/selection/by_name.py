@@ -1,0 +1,62 @@
+"""Channels and chat users by name, the most recently active first: many have the same name.
+
+By index, so that each keystroke may ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from chatstore.domain.errors import StoreUnavailable
+from chatstore.models import Channel, ChatUser
+from chatstore.models.chat import ChannelQuerySet
+from chatstore.models.names import find_by_name
+from chatstore.store.activity import MAX_ACTIVE, last_active_channels
+from chatstore.store.authors import newest_places
+from moderation.operations.access.visibility import Actor, visible_channels
+
+MAX_OF_ONE_NAME = 100
+"""Users of one name of which the last to post are offered: their places are one read."""
+
+
+def find_active_first(channels: ChannelQuerySet, name: str, *, limit: int) -> list[Channel]:
+    """Return channels as `find_by_name`, of each kind of match those with the newest messages first.
+
+    Of all channels, `MAX_ACTIVE` have an order. Without the store, the names remain.
+    """
+    active: list[int] = []
+    with suppress(StoreUnavailable):
+        active = last_active_channels(MAX_ACTIVE)
+    return find_by_name(channels, name, limit=limit, preferred=active)
+
+
+def find_people(user: Actor, name: str, *, limit: int) -> list[ChatUser]:
+    """Return chat users as `find_by_name`. Of more than `limit` of exactly this name, those that posted last."""
+    found = find_by_name(ChatUser.objects.all(), name, limit=limit)
+    if len(found) < limit:
+        return found
+    same = list(ChatUser.objects.all().named(name).order_by()[:MAX_OF_ONE_NAME])
+    if len(same) <= limit:
+        return found
+    with suppress(StoreUnavailable):
+        return sort_by_activity(same, visible_channels(user))[:limit]
+    return found
+
+
+def sort_by_activity(people: Sequence[ChatUser], channels: ChannelQuerySet) -> list[ChatUser]:
+    """Return chat users by the bucket in which they last posted in some channels, the most recent first.
+
+    Those without one, of their newest places, come last. Raises `StoreUnavailable`.
+    """
+    places = newest_places([person.pk for person in people])
+    wanted = {channel_id for some in places.values() for _, channel_id in some}
+    visible = set(channels.filter(pk__in=wanted).values_list("pk", flat=True))
+    newest = {
+        author_id: bucket
+        for author_id, some in places.items()
+        for bucket, channel_id in reversed(some)
+        if channel_id in visible
+    }
+    first = min(newest.values(), default=0) - 1
+    return sorted(people, key=lambda person: -newest.get(person.pk, first))
