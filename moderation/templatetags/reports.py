@@ -15,13 +15,14 @@ from django.utils.translation import ngettext
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.reports import ReportCategory, Resolution
 from chatstore.models import ReportCase
+from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
-from moderation.templatetags.chat import excerpt, format_ago, staff_name, time_tag, visible
+from moderation.templatetags.chat import excerpt, format_ago, time_tag, visible
 from moderation.templatetags.people import avatar
 from moderation.views.reports import author_name, is_claimed
 
@@ -33,6 +34,9 @@ REPEATED = 2
 TEXT_CHARACTERS = 120
 """Characters of a reported message in a list: more than its line has room for."""
 
+
+_SEPARATOR = "\u00a0· "
+"""A line never begins with a dot."""
 
 _OPEN_CASES = "_open_cases"
 """Attribute of the account of a request."""
@@ -80,10 +84,18 @@ def repeat_label(this_week: int) -> str:
     return text % {"count": capped(this_week)}
 
 
+def _repeat_note(this_week: int) -> str:
+    """Return the same in few words, below the author's name."""
+    if this_week < REPEATED:
+        return ""
+    text = ngettext("author: %(count)s reported this week", "author: %(count)s reported this week", this_week)
+    return text % {"count": capped(this_week)}
+
+
 @register.simple_tag
 def claim_of(case: ReportCase) -> str:
     """Return the name of the moderator who has claimed an open case; "" if it is free."""
-    return staff_name(case.claimed_by) if is_claimed(case) and case.claimed_by is not None else ""
+    return distinct_name_of(case.claimed_by) if is_claimed(case) and case.claimed_by is not None else ""
 
 
 @register.simple_tag
@@ -97,10 +109,11 @@ def case_links(page: CasePage, current: ReportCase | None) -> SafeString:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What a list shows of a case, besides its message and place. notes: each in a line of its own."""
+    """What a list shows of a case, besides its message and place. facts: beside the place. notes: in a line below."""
 
-    side: str
-    notes: Sequence[SafeString]
+    side: SafeString | str
+    facts: Sequence[SafeString | str]
+    notes: Sequence[SafeString | str] = ()
 
 
 def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: bool) -> SafeString:
@@ -108,44 +121,43 @@ def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: b
     line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
-        '<b class="clip"><bdi>{}</bdi></b>\n<span class="small">{}</span>\n</span>\n'
-        '{}\n<span class="quiet small clip"><bdi>{}</bdi></span>\n{}\n</a>\n</li>',
+        '<b class="clip"><bdi>{}</bdi></b>\n<span class="case-fact">{}</span>\n</span>\n'
+        '{}\n<span class="case-fact clip">{}</span>\n{}\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
         author_name(listed),
         line.side,
         _draw_message(listed, users),
-        visible(case.channel.full_name),
-        join((fill('<span class="quiet small">{}</span>', note) for note in line.notes), "\n"),
+        join((*line.facts, fill("<bdi>{}</bdi>", visible(case.channel.full_name))), _SEPARATOR),
+        fill('<span class="case-fact">{}</span>', join(line.notes, _SEPARATOR)) if line.notes else "",
     )
 
 
 def _draw_message(listed: ListedCase, users: Mapping[int, object]) -> SafeString:
-    """Render the first words of the reported message; without it, that it is deleted, if it was there before."""
+    """Render the first words of the reported message; without it, that it is deleted, if the outcome does not."""
     message = listed.message
     if message is not None:
         text = show_hidden(shorten(excerpt(message.content, users), characters=TEXT_CHARACTERS, lines=1))
         return fill('<span class="small clip case-text"><bdi>{}</bdi></span>', text or _("(attachment)"))
+    if listed.case.resolution == Resolution.REMOVED:
+        return SafeString("")
     gone = _("not in the channel") if listed.case.author_id is None else _("message deleted")
     return fill('<span class="quiet small clip case-text">{}</span>', gone)
 
 
 def _describe_open(listed: ListedCase) -> _Line:
     case = listed.case
-    claimed = claim_of(case)
+    claimed, repeated = claim_of(case), _repeat_note(listed.this_week)
     opened = time_tag(case.opened_at, format_ago(case.opened_at, timezone.now()))
-    repeated = repeat_label(listed.this_week)
-    # A separator before what wraps would end a line.
+    facts = [category_label(case.category), formats.format_count(case.report_count, "report")]
     notes = [
-        join((category_label(case.category), opened), "\u00a0· "),
-        *([fill('<b class="repeated">{}</b>', repeated)] if repeated else []),
+        *([fill('<span class="repeated">{}</span>', repeated)] if repeated else []),
         *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
     ]
-    return _Line(formats.format_count(case.report_count, "report"), notes)
+    return _Line(opened, facts, notes)
 
 
 def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
     when = time_tag(case.resolved_at, format_ago(case.resolved_at, timezone.now())) if case.resolved_at else ""
-    state = fill_named(_("<bdi>%(name)s</bdi>, %(ago)s"), name=staff_name(by), ago=when)
-    return _Line(resolution_label(case.resolution), [state])
+    return _Line(when, [resolution_label(case.resolution), fill("<bdi>{}</bdi>", distinct_name_of(by))])

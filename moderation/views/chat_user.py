@@ -24,6 +24,7 @@ from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivity, Profile, profile_of
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
+from moderation.operations.preview.breakdown import purges_kept_by_holds
 from moderation.presentation.activity import ActivitySpan
 from moderation.views.rows import Writer
 
@@ -91,11 +92,14 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
     made_at, counts_all = profile.made_at, COUNT_ALL in request.GET
     recent = recent_posts_of(request.user, user_id, counts_all=counts_all)
     shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
+    kept = purges_kept_by_holds(user_id, [matched.listed.purge for matched in profile.purges])
     return {
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
         "is_new": made_at is not None and timezone.now() - made_at < NEW_ACCOUNT,
         "held": holds_of_author(request.user, user_id),
+        "kept_by_holds": kept,
+        "are_all_kept": bool(kept) and len(kept) == profile.purge_count,
         "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
         "oldest_at": _oldest_at(profile, recent),
@@ -184,4 +188,4 @@ def _reaches(here: Channel | None) -> list[Reach]:
         return reaches
     if here.guild is not None:
         reaches.insert(0, Reach(gettext("This server"), show_hidden(here.guild.name), everywhere, here.guild.pk))
-    return [Reach(gettext("Here"), show_hidden(str(here)), reverse("compose", args=[here.pk])), *reaches]
+    return [Reach(gettext("Here"), show_hidden(here.full_name), reverse("compose", args=[here.pk])), *reaches]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import secrets
 from collections.abc import Callable
@@ -12,16 +13,28 @@ from django.test import Client, override_settings
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.milliseconds import YEAR_MS
 from chatstore.domain.roles import Role
-from chatstore.domain.snowflakes import make_snowflake, time_of
+from chatstore.domain.snowflakes import make_snowflake, time_of, unix_ms
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
+from moderation.models import PurgeApproval
 from moderation.operations.lookup import recent_posts
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
+from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.presentation.formats import format_days, format_short_day, format_short_days
 from tests.conftest import give, make_user
-from tests.moderation.channels import choose, make_channel, now_ms, old_ids, preview, purge_now, recent_ids, write
+from tests.moderation.channels import (
+    choose,
+    make_channel,
+    now_ms,
+    old_ids,
+    preview,
+    purge_now,
+    recent_ids,
+    run_to_end,
+    write,
+)
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -151,6 +164,41 @@ def test_purges_of_the_user_s_messages_are_listed_with_counts(mona: User, sign_i
     assert "Purges</dt><dd>2<" in squeeze(html)
 
 
+def test_a_purge_that_waits_for_approval_is_named_and_not_counted(mona: User, sign_in: SignIn) -> None:
+    person, channel = make_chat_user(), make_channel()
+    write(channel, old_ids(5), author=person.pk)
+    write(channel, old_ids(2, buckets_ago=3), author=secrets.randbits(60))
+    purge = preview(mona, choose(channel.pk, everything=True))
+    client = sign_in(mona)
+    assert f"/purges/{purge.pk}/" not in page_of(client, person.pk)
+    PurgeApproval.objects.create(purge=purge, requested_by=mona, reason="raid", manifest_hash=purge.manifest_hash)
+    html, panel = page_of(client, person.pk), client.get(f"/users/{person.pk}/panel/").content.decode()
+    for purges in (html.split('id="purges"')[1], panel.split('id="panel-purges"')[1]):
+        assert f'class="title" href="/purges/{purge.pk}/"' in purges
+        assert "waiting for approval" in purges
+    assert "5 messages by <bdi>Zoë</bdi>" in html
+    assert "No purge includes messages" not in html
+    for shown in (html, panel):
+        assert re.search(r"Purges</dt><dd>\s*0\s*<span[^>]*>\+ 1 waiting for approval", squeeze(shown))
+    assert "included in a purge" not in html.split('id="activity"')[1]
+
+
+def test_messages_of_several_purges_are_not_summed_up(mona: User, sign_in: SignIn) -> None:
+    person, channel = make_chat_user(), make_channel()
+    write(channel, old_ids(4), author=person.pk)
+    client = sign_in(mona)
+    purge = purge_now(mona, choose(channel.pk, author_ids=[person.pk]))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    run_to_end(purge)
+    restored = page_of(client, person.pk).split('id="activity"')[1].split('id="purges"')[0]
+    assert "4 messages included in a purge (restored)" in " ".join(restored.split())
+    purge_now(mona, choose(channel.pk, author_ids=[person.pk]))
+    twice = page_of(client, person.pk).split('id="activity"')[1].split('id="purges"')[0]
+    assert "messages included in 2 purges" in twice
+    assert "8 messages" not in twice
+    assert "(restored)" not in twice
+
+
 def test_a_purge_of_nothing_but_the_user_s_messages_names_their_number_once(mona: User, sign_in: SignIn) -> None:
     person, channel = make_chat_user(shown=f"Zoë {secrets.token_hex(4)}"), make_channel()
     write(channel, old_ids(3), author=person.pk)
@@ -174,10 +222,10 @@ def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn)
     (there,) = (line for line in lines if f"/channels/{emptied.pk}/" in line)
     (here,) = (line for line in lines if f"/channels/{other.pk}/" in line)
     assert "no messages left" in there
-    assert "20 messages included in purges" in there
+    assert "20 messages included in a purge" in there
     assert 'class="bar"' not in there
     assert here.count('class="bar"') == 1
-    assert "3 messages included in purges" in here
+    assert "3 messages included in a purge" in here
 
 
 def test_a_channel_in_which_only_others_have_messages_left_is_not_drawn_as_active(mona: User, sign_in: SignIn) -> None:
@@ -218,6 +266,27 @@ def test_a_timeline_links_to_authors_for_users_with_permission(mona: User, otto:
     assert f'href="/users/{person.pk}/"' in sign_in(mona).get(path).content.decode()
     assert "/users/" not in sign_in(otto).get(path).content.decode()
     assert sign_in(otto).get(f"/users/{person.pk}/").status_code == 403
+
+
+def test_results_show_when_a_user_was_active_by_days(mona: User, sign_in: SignIn) -> None:
+    person, channel, (message_id,) = make_chat_user(), make_channel(), old_ids(1, buckets_ago=3)
+    write(channel, [message_id], author=person.pk)
+    html = squeeze(sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode())
+    bucket = bucket_of(message_id)
+    days = format_days(bucket_days(bucket)[0], last_day_of(bucket))
+    assert re.search(rf'data-label="Last active"> ?{days} ?</td>', html)
+
+
+def test_results_show_no_days_before_the_account(mona: User, sign_in: SignIn) -> None:
+    channel, (message_id,) = make_channel(), old_ids(1, buckets_ago=3)
+    first, last = bucket_days(bucket_of(message_id))[0], last_day_of(bucket_of(message_id))
+    made_on = last - dt.timedelta(days=1)
+    made_ms = unix_ms(dt.datetime.combine(made_on, dt.time(12), dt.UTC))
+    person = ChatUser.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="new-here")
+    write(channel, [message_id], author=person.pk)
+    html = squeeze(sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode())
+    assert first < made_on
+    assert re.search(rf'data-label="Last active"> ?{format_days(made_on, last)} ?</td>', html)
 
 
 def test_the_search_leads_to_the_user(mona: User, sign_in: SignIn) -> None:

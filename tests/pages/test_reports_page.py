@@ -99,6 +99,8 @@ def test_a_message_is_not_said_to_stay_while_its_purge_waits(mona: User, sign_in
     assert chips() == [["to be deleted"]] * 2
     run_to_end(Purge.objects.get(moderator=mona))
     assert chips() == [["deleted"]] * 2
+    (row,) = re.findall(rf'href="{path}".*?</li>', page.get("/reports/?state=resolved").content.decode(), re.DOTALL)
+    assert row.count("message deleted") == 1
 
 
 def test_a_message_that_a_purge_deleted_meanwhile_is_resolved_as_deleted(mona: User, sign_in: SignIn) -> None:

@@ -13,6 +13,7 @@ from chatstore.models import ChatUser, Report, ReportCase
 from moderation.operations.access.visibility import Actor, require
 from moderation.operations.lookup.chat_users import MatchedByPurge, account_made_at, purges_of_author
 from moderation.operations.notes import ListedNote, list_notes
+from moderation.operations.preview.breakdown import purges_kept_by_holds
 from moderation.operations.reports.queue import MAX_COUNTED, VIEW_REPORTS, visible_cases
 
 REPORTS_SHOWN = 10
@@ -49,12 +50,14 @@ class AuthorRecord:
 class CaseDetails:
     """A case in detail. reports: the newest. decisions: earlier cases of the same message, newest first.
 
-    author: None if the author of the message is unknown.
+    author: None if the author of the message is unknown. kept_by_holds: IDs of those of the author's purges of which
+    holds kept all of their messages.
     """
 
     reports: Sequence[MemberReport]
     decisions: Sequence[ReportCase]
     author: AuthorRecord | None
+    kept_by_holds: frozenset[int]
 
 
 def details_of(user: Actor, case: ReportCase) -> CaseDetails:
@@ -63,10 +66,13 @@ def details_of(user: Actor, case: ReportCase) -> CaseDetails:
     reports = list(Report.objects.filter(case=case).order_by("-id")[:REPORTS_SHOWN])
     reporters = ChatUser.objects.in_bulk({report.reporter_id for report in reports})
     same_message = visible_cases(user).filter(channel=case.channel_id, message_id=case.message_id)
+    author = None if case.author_id is None else _record_of(user, case.author_id, except_case=case.pk)
+    purges = [] if author is None else [matched.listed.purge for matched in author.purges]
     return CaseDetails(
         reports=[MemberReport(report, reporters.get(report.reporter_id)) for report in reports],
         decisions=list(same_message.resolved().filter(pk__lt=case.pk).order_by("-id")[:DECISIONS_SHOWN]),
-        author=None if case.author_id is None else _record_of(user, case.author_id, except_case=case.pk),
+        author=author,
+        kept_by_holds=purges_kept_by_holds(case.author_id, purges) if case.author_id and purges else frozenset(),
     )
 
 
