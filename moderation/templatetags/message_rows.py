@@ -30,7 +30,7 @@ from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import clock, dated, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
-from moderation.templatetags.people import account_note
+from moderation.templatetags.people import account_note, draw_staff_name
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
 from moderation.views.rows import GapLine, MessageRow, Quote, Writer
@@ -295,7 +295,7 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         pattern,
         messages=formats.format_count(line.total, "message"),
         at=dated(gap.at),
-        moderator=gap.moderator,
+        moderator=draw_staff_name(gap.moderator),
         reason=reason,
     )
     link = (
@@ -303,17 +303,25 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
         if may_view_purges
         else ""
     )
+    in_all = _draw_in_all(gap.in_all) if may_view_purges and gap.in_all and gap.in_all > line.total else ""
     return fill(
         '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n'
-        '<span class="gap-line">\n<span>{}</span>\n{}\n{}\n</span>\n</p>\n',
+        '<span class="gap-line">\n<span>{}</span>\n{}\n{}\n{}\n</span>\n</p>\n',
         "" if line.is_collapsed else " single",
         gap.purge_id,
         line.total,
         _GAP_ICON,
         text,
+        in_all,
         _draw_gap_toggle(gap.purge_id),
         link,
     )
+
+
+def _draw_in_all(count: int) -> SafeString:
+    """Render the number of messages that a purge deleted, of which the page shows the place of some."""
+    text = _("%(count)s in the whole purge") % {"count": formats.format_number(count)}
+    return fill('<span data-in-all="{}">{}</span>', count, text)
 
 
 def _draw_gap_toggle(purge_id: int) -> SafeString:

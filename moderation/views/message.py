@@ -16,13 +16,15 @@ from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, time_of
+from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import name_users, open_timeline
 from moderation.domain.outcomes import PurgeOutcome, RestoreOutcome
 from moderation.domain.states import ErasureDecision, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
-from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in, name_of
+from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
+from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
     MessageHistory,
@@ -33,7 +35,7 @@ from moderation.operations.lookup.message_history import (
 )
 from moderation.operations.lookup.purge_index import PurgePart
 from moderation.operations.undo.requests import undo_until
-from moderation.views.rows import MessageRow, lay_out, list_gaps
+from moderation.views.rows import MessageRow, collapse_gaps, lay_out
 
 AROUND = 11
 """Messages shown in context, including the message itself."""
@@ -117,6 +119,7 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
     deleted_by = read_cursor(request.GET, "deleted_by")
     deleting = any(part.outcome is PurgeOutcome.WAITING and part.purge.pk == deleted_by for part in history.parts)
     around = describe_context(user, history)
+    mark_shared_names(user, _moderators_of(history), right=VIEW_PURGES)
     written: MessageRow | None = around["row"]
     return {
         "channel": history.channel,
@@ -125,7 +128,7 @@ def _describe(request: HttpRequest, history: MessageHistory) -> dict[str, Any]:
         "status": history.status.value,
         "chip": describe_status(history),
         "deletion": deletion,
-        "deleted_by": name_of(deletion.purge.moderator) if deletion else "",
+        "deleted_by": distinct_name_of(deletion.purge.moderator) if deletion else "",
         "history": [_describe_purge(part) for part in history.parts],
         "undoing": undoing,
         "deleting": deleting,
@@ -166,7 +169,7 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
     others = [other for other in opened.messages if other.message_id != message_id]
     shown = sorted([*others, *([content] if content else [])], key=lambda one: one.message_id)
     users = {**opened.users, **(name_users([content]) if content else {})}
-    gaps = list_gaps(
+    gaps = collapse_gaps(
         find_gaps(
             user,
             channel_id,
@@ -221,23 +224,29 @@ def approved_erasure(history: MessageHistory) -> Erasure | None:
     )
 
 
+def _moderators_of(history: MessageHistory) -> list[User]:
+    """Return who deleted and who restored the message, each account as often as it is shown."""
+    undos = [result.undo for part in history.parts for result in part.undo_results if result.undo]
+    return [part.purge.moderator for part in history.parts] + [undo.moderator for undo in undos]
+
+
 def _offer_restore(history: MessageHistory) -> RestoreOffer | None:
     offered = history.undoable_parts
     if not offered or history.is_past_undo:
         return None
     first = offered[0]
     others = [part for part in history.parts_in_effect if part is not first]
-    return RestoreOffer(first, name_of(first.purge.moderator), undo_until(first.purge), others)
+    return RestoreOffer(first, distinct_name_of(first.purge.moderator), undo_until(first.purge), others)
 
 
 def _describe_purge(part: PurgePart) -> HistoryPurge:
     undo_results = [
         HistoryUndo(
-            who=name_of(result.undo.moderator) if result.undo else "",
+            who=distinct_name_of(result.undo.moderator) if result.undo else "",
             reason=result.undo.reason if result.undo and part.is_visible else "",
             text=_RESTORE_OUTCOMES[result.outcome] if result.undo else gettext("Restored by an import"),
             at=result.at or (result.undo.requested_at if result.undo else None),
         )
         for result in part.undo_results
     ]
-    return HistoryPurge(part, name_of(part.purge.moderator), _PURGE_OUTCOMES[part.outcome], undo_results)
+    return HistoryPurge(part, distinct_name_of(part.purge.moderator), _PURGE_OUTCOMES[part.outcome], undo_results)

@@ -113,13 +113,11 @@ class MessageRow:
         return not (message.content or self.attachments or self.embeds or self.stickers or self.system)
 
 
-def list_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, list[GapLine]]:
-    """Return a line for each gap, by the ID of the message below it, None for those at the end."""
-    return {below: [GapLine(gap, gap.count) for gap in found] for below, found in gaps.items()}
-
-
 def collapse_gaps(gaps: Mapping[int | None, Sequence[Gap]]) -> dict[int | None, list[GapLine]]:
-    """Return the same with one line for all gaps of a purge, in place of the newest one: a raid leaves hundreds."""
+    """Return lines by the ID of the message below them, None for those at the end.
+
+    One line stands for all gaps of a purge, in place of the newest one: a raid leaves hundreds.
+    """
     totals, places = Counter[int](), Counter[int]()
     newest: dict[int, int | None] = {}
     for below in sorted(gaps, key=lambda below: MAX_ID if below is None else below):

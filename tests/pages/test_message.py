@@ -179,10 +179,17 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     assert message_store.read_message(channel.pk, ids[12]) is not None
     assert message_store.read_message(channel.pk, ids[13]) is None
     # The other messages of the purge are still deleted.
-    assert "12 messages deleted" in html.split('class="subject')[0]
-    assert "117 messages deleted" in html.split('class="subject')[1]
+    assert "12 messages deleted here" in html.split('class="subject')[0]
+    assert "117 messages deleted here" in html.split('class="subject')[1]
+    assert "129 messages deleted" in html
+    assert html.count("View purge") == 1
+    assert "in the whole purge" not in html
     # The next message of the same purge can still be restored.
-    assert "Restore this message" in page_of(client, channel, ids[13])
+    page = page_of(client, channel, ids[13])
+    assert page.index('class="subject') < page.index("Restoring puts the message back unchanged")
+    # Below the message itself, before the gap that follows it.
+    button = page.index("Restore this message")
+    assert page.index('class="subject') < button < page.rindex(" messages deleted")
 
 
 def test_the_page_shows_that_another_purge_still_covers_the_message(

@@ -19,6 +19,10 @@ from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.store import ledger
 from chatstore.store import messages as message_store
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
+from moderation.models import PurgePeriod
+from moderation.operations.undo.requests import UndoPart, request_undo
 from moderation.presentation.excerpts import COVERED
 from moderation.presentation.formats import format_short_day
 from tests.moderation.channels import (
@@ -32,6 +36,7 @@ from tests.moderation.channels import (
     now_ms,
     old_ids,
     purge_now,
+    run_to_end,
     write,
 )
 from tests.pages.conftest import PreviewedPurge
@@ -55,10 +60,19 @@ def test_the_newest_messages_are_shown_in_posting_order(previewed: PreviewedPurg
 
 def test_the_history_of_a_channel_that_was_never_counted_says_what_counts_it(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
-    write(channel, old_ids(3))
+    write(channel, [*old_ids(3), *old_ids(2, buckets_ago=4)])
     html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
     foot = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split('<div class="strip-foot">')[1].split("<details")[0]))
     assert "not counted yet A preview or a purge counts the messages of each period that it reads." in foot
+
+
+def test_a_channel_of_one_period_has_no_history_to_choose_from(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    client, heading = sign_in(mona), "History of the channel"
+    write(channel, [make_snowflake(now_ms())])
+    assert heading not in client.get(f"/channels/{channel.pk}/").content.decode()
+    write(channel, old_ids(2))
+    assert heading in client.get(f"/channels/{channel.pk}/").content.decode()
 
 
 def test_scrolling_in_both_directions_shows_each_message_once(mona: User, sign_in: SignIn) -> None:
@@ -141,6 +155,27 @@ def test_purged_messages_are_marked_in_place(previewed: PreviewedPurge, mona: Us
     assert ids_shown(before) == ids[:10]
     assert ids_shown(after) == ids[25:]
     assert f"/purges/{purge.pk}/" in after
+
+
+def test_a_line_has_the_number_of_the_whole_purge_where_that_deleted_more(mona: User, sign_in: SignIn) -> None:
+    here, there, ids = make_channel(), make_channel(), old_ids(20)
+    for channel in (here, there):
+        write(channel, ids[::2], author=VICTOR + 1)
+        write(channel, ids[1::2])
+    client = sign_in(mona)
+    purge = purge_now(mona, Selection(channel_ids=(here.pk, there.pk), where=Author((VICTOR,))))
+    page = client.get(f"/channels/{here.pk}/").content.decode()
+    assert "10 messages deleted" in page
+    assert "20 in the whole purge" in page
+    restored = UndoPart(message_ids=tuple(ids[1:7:2]))
+    request_undo(purge.pk, moderator=mona, part=restored, reason="Appeal")
+    run_to_end(purge)
+    for pattern in ("/channels/{}/", f"/channels/{{}}/{ids[11]}/"):
+        page = client.get(pattern.format(here.pk)).content.decode()
+        assert "14 in the whole purge" in page
+    # Which of the restored ones were already gone is not counted.
+    assert PurgePeriod.objects.filter(purge=purge).update(already_gone=1)
+    assert "in the whole purge" not in client.get(f"/channels/{here.pk}/").content.decode()
 
 
 def test_what_was_deleted_between_two_days_is_above_the_heading_of_the_later_one(mona: User, sign_in: SignIn) -> None:

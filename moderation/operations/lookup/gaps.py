@@ -15,7 +15,9 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID
 from moderation.domain.packing import unpack_ids
 from moderation.domain.states import StepState
 from moderation.models import Purge, Step
-from moderation.operations.access.visibility import Actor, hidden_purges, name_of
+from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
+from moderation.operations.access.visibility import VIEW_PURGES, Actor, hidden_purges
+from moderation.operations.steps.totals import deleted_in_all
 
 MAX_STEPS = 300
 """Maximum number of steps read for one page, newest first; a bucket rarely has more than a few."""
@@ -23,12 +25,17 @@ MAX_STEPS = 300
 _PURGE_FIELDS = ("reason", *(f"moderator__{name}" for name in ("username", "first_name", "last_name")))
 """What a gap shows of its purge."""
 
+_IN_ALL = "deleted_in_all"
+"""Annotation of a purge: the number of messages that it deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Messages that one purge deleted in one place. at: when the last of them was counted.
 
+    moderator: their name, as `distinct_name_of` returns it.
     is_visible: whether the viewer may see the purge, which may include channels elsewhere; if not, there is no reason.
+    in_all: number of messages that the purge deleted anywhere; None if it is not known, or the purge is not visible.
     """
 
     purge_id: int
@@ -37,6 +44,7 @@ class Gap:
     at: dt.datetime | None
     count: int
     is_visible: bool = True
+    in_all: int | None = None
 
 
 def find_gaps(
@@ -54,20 +62,24 @@ def find_gaps(
         return gaps
     bounds = [low, *message_ids, high]
     counts: dict[tuple[int | None, int], Gap] = {}
-    for step in _steps_between(channel_id, low, high):
+    steps = _steps_between(channel_id, low, high)
+    mark_shared_names(user, (step.purge.moderator for step in steps), right=VIEW_PURGES)
+    for step in steps:
         for index, count in _count_in_gaps(step, bounds):
             above = message_ids[index] if index < len(message_ids) else None
             known = counts.get((above, step.purge_id))
+            in_all = getattr(step.purge, _IN_ALL)
             counts[above, step.purge_id] = Gap(
                 purge_id=step.purge_id,
-                moderator=name_of(step.purge.moderator),
+                moderator=distinct_name_of(step.purge.moderator),
                 reason=step.purge.reason,
                 at=_later(step.counted_at, known.at if known else None),
                 count=count + (known.count if known else 0),
+                in_all=None if in_all is None else int(in_all),
             )
     hidden = hidden_purges(user, {gap.purge_id for gap in counts.values()})
     for (above, _), gap in counts.items():
-        shown = replace(gap, is_visible=False, reason="") if gap.purge_id in hidden else gap
+        shown = replace(gap, is_visible=False, reason="", in_all=None) if gap.purge_id in hidden else gap
         gaps.setdefault(above, []).append(shown)
     return gaps
 
@@ -86,8 +98,8 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
     )
     named = ("purge_id", "ordinal", "bucket", "deleted", "counted_at", "undone_ids")
     # Most pages have no gaps: then there is one small query.
-    purges = Prefetch("purge", Purge.objects.select_related("moderator").only(*_PURGE_FIELDS))
-    return list(steps.only(*named).prefetch_related(purges).order_by("-counted_at")[:MAX_STEPS])
+    purges = Purge.objects.select_related("moderator").only(*_PURGE_FIELDS).annotate(**{_IN_ALL: deleted_in_all()})
+    return list(steps.only(*named).prefetch_related(Prefetch("purge", purges)).order_by("-counted_at")[:MAX_STEPS])
 
 
 def _count_in_gaps(step: Step, bounds: Sequence[int]) -> list[tuple[int, int]]:

@@ -155,6 +155,8 @@ function joinGaps() {
     if (text) text.data = text.data.replace(before, after);
     into.dataset.total = total;
     into.classList.remove("single");
+    const inAll = into.querySelector("[data-in-all]");
+    if (inAll && total >= Number(inAll.dataset.inAll)) inAll.remove();
     line.remove();
     toggleGaps(into.dataset.purge, into.querySelector("button").getAttribute("aria-expanded") === "true");
   }
@@ -398,18 +400,8 @@ document.addEventListener("submit", (event) => {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (button?.dataset.gaps) toggleGaps(button.dataset.gaps, button.getAttribute("aria-expanded") !== "true");
   if (button?.dataset.media) showImage(button);
 });
-
-function toggleGaps(purge, isShown) {
-  for (const gap of list.querySelectorAll(`.gap.part[data-purge="${purge}"]`)) gap.classList.toggle("shown", isShown);
-  for (const button of list.querySelectorAll(`button[data-gaps="${purge}"]`)) {
-    if ((button.getAttribute("aria-expanded") === "true") === isShown) continue;
-    button.setAttribute("aria-expanded", isShown);
-    [button.textContent, button.dataset.hide] = [button.dataset.hide, button.textContent];
-  }
-}
 
 function showImage(button) {
   const image = new Image(button.dataset.width, button.dataset.height);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from chatstore.models import Channel
+from chatstore.operations.gateway.timeline import open_timeline
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
@@ -30,11 +31,26 @@ def test_earlier_gaps_of_a_purge_join_its_line(site: Site) -> None:
         lines, parts = page.locator(".gap[data-total]"), page.locator(".gap.part")
         expect(lines).to_have_count(1)
         expect(lines).to_contain_text("49 messages deleted")
+        expect(lines).to_contain_text("100 in the whole purge")
         lines.get_by_role("button", name="Show gaps").click()
         page.get_by_role("link", name="Earlier messages").click()
         expect(parts).to_have_count(100)
         expect(lines).to_have_count(1)
         expect(lines).to_contain_text("100 messages deleted")
+        expect(lines).not_to_contain_text("in the whole purge")
         expect(parts.first).to_be_visible()
         lines.get_by_role("button", name="Hide gaps").click()
         expect(parts.first).to_be_hidden()
+
+
+def test_the_page_of_a_message_shows_its_gaps_on_request(site: Site) -> None:
+    channel = in_thread(make_cleared_channel)
+    message_id = in_thread(lambda: open_timeline(channel.pk).messages[-20].message_id)
+    with browse_as(create_account("mona"), site) as page:
+        page.goto(f"{site.url}/channels/{channel.pk}/{message_id}/")
+        lines, parts = page.locator(".gap[data-total]"), page.locator(".gap.part")
+        expect(lines).to_have_count(1)
+        expect(lines).to_contain_text("100 in the whole purge")
+        expect(parts.first).to_be_hidden()
+        lines.get_by_role("button", name="Show gaps").click()
+        expect(parts.first).to_be_visible()

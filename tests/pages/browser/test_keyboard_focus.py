@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from chatstore.models.users import User
 from moderation.models import Purge
@@ -74,3 +74,12 @@ def tab_through(page: Page) -> list[dict[str, Any]]:
             break
         stops.append(stop)
     return stops
+
+
+def test_the_tools_of_a_row_show_while_one_of_them_has_the_focus(moderator: tuple[Page, list[str]]) -> None:
+    page, urls = moderator
+    page.goto(urls[1])
+    tools = page.locator(".msg").last.locator(".tools")
+    expect(tools).to_have_css("opacity", "0")
+    tools.locator("a, button").first.focus()
+    expect(tools).to_have_css("opacity", "1")

@@ -56,6 +56,20 @@ def test_the_channels_are_a_drawer_that_closes_by_keys_and_by_a_tap_beside_it(si
         expect(drawer).to_be_hidden()
 
 
+def test_filters_keep_their_order_and_the_current_one_is_in_view(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/purges/")
+        pills = page.locator("nav.filters > a")
+        links = [link.get_attribute("href") for link in pills.all()]
+        page.goto(f"{site.url}/purges/{links[-1]}")
+        expect(page.locator("nav.filters > [aria-current]")).to_be_in_viewport(ratio=1)
+        lefts = [box["x"] for pill in pills.all() if (box := pill.bounding_box())]
+        assert len(lefts) == len(links)
+        assert lefts == sorted(lefts)
+        assert page.evaluate("scrollY") == 0
+
+
 def make_neighbours() -> tuple[Channel, Channel]:
     """Return two channels of a guild."""
     first = make_channel(guild="Harbour", name="pier")

@@ -1,0 +1,84 @@
+"""The head of a timeline: on phones its line opens the channels and the actions; each name has a button that copies."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import FloatRect, expect
+
+from chatstore.models import Channel
+from tests.moderation.channels import make_channel, old_ids, write
+from tests.pages.serving import Site, browse_as, create_account, in_thread
+
+
+def fill_channel() -> Channel:
+    channel = make_channel(guild="Harbour")
+    write(channel, old_ids(40))
+    return channel
+
+
+def test_on_a_phone_the_channels_and_the_actions_are_reached_from_a_scrolled_timeline(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        head = page.locator(".channel-top .page-head")
+        drawer = page.get_by_role("navigation", name="Servers and channels")
+        actions = page.locator("#channel-actions")
+        for name, opened in (("Channels", drawer), ("Search and actions", actions)):
+            button = head.get_by_role("button", name=name, exact=True)
+            expect(button).to_be_in_viewport(ratio=1)
+            box = button.bounding_box()
+            assert box is not None
+            assert min(box["width"], box["height"]) >= 24
+            expect(opened).to_be_hidden()
+            button.press("Enter")
+            expect(opened).to_be_in_viewport()
+            page.keyboard.press("Escape")
+            expect(opened).to_be_hidden()
+        assert page.evaluate("scrollY") > 400
+        head.get_by_role("button", name="Search and actions", exact=True).click()
+        for name in ("Raid mode", "Delete messages …"):
+            expect(actions.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+        actions.get_by_role("searchbox").fill(channel.name)
+        actions.get_by_role("button", name="Search", exact=True).click()
+        expect(page).to_have_url(f"{site.url}/find/?q={channel.name}")
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_on_a_phone_the_actions_are_a_list_of_rows(site: Site, width: int) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        page.get_by_role("button", name="Search and actions", exact=True).click()
+        actions = page.locator("#channel-actions")
+        targets = actions.locator("a:visible, button:visible, input[type=search], #at").all()
+        boxes = [box for target in targets if (box := target.bounding_box())]
+        assert len(boxes) == len(targets) >= 9
+        assert min(box["height"] for box in boxes) >= 40
+        rows: dict[float, list[FloatRect]] = {}
+        for box in boxes:
+            rows.setdefault(box["y"] + box["height"] / 2, []).append(box)
+        edges = {(min(box["x"] for box in row), max(box["x"] + box["width"] for box in row)) for row in rows.values()}
+        assert edges == {(14, width - 14)}
+        assert len(rows) == 6
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_actions_are_in_view_on_a_wide_screen(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        expect(page.locator("#channel-actions").get_by_role("link", name="Raid mode")).to_be_in_viewport(ratio=1)
+        for name in ("Channels", "Search and actions"):
+            expect(page.locator(".channel-top").get_by_role("button", name=name, exact=True)).to_be_hidden()
+
+
+def test_each_name_is_followed_by_the_button_that_copies_its_id(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        for line, copied in ((".crumbs", channel.guild_id), (".channel-title", channel.pk)):
+            buttons = page.locator(f".channel-top {line} [data-copy-id]")
+            expect(buttons).to_have_count(1)
+            expect(buttons).to_have_attribute("data-copy-id", str(copied))
