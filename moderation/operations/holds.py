@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, Forbidden, NotFound
@@ -34,8 +34,10 @@ from moderation.domain.states import DELETING, StepKind
 from moderation.models import Hold, ManifestBucket, Purge, Step
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
+from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import Actor, channel_for, require, visible_channels
 from moderation.operations.steps.manifest_authors import authors_by_purge
+from moderation.operations.steps.searching import steps_containing
 
 PLACE_HOLD = "moderation.add_hold"
 LIFT_HOLD = "moderation.change_hold"
@@ -293,6 +295,27 @@ def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     return _holds_by_purge([purge], since=since).get(purge.pk, [])
 
 
+def is_deleted_part_held(purge: Purge) -> bool:
+    """Return whether a hold in force may cover messages that the purge deleted, not only such as it kept.
+
+    A hold kept what it covers in steps that had no copies yet when it was placed.
+    """
+    in_force = _holds_by_purge([purge], since=None).get(purge.pk, [])
+    return any(_may_cover_deleted(hold, purge) for hold in in_force)
+
+
+def _may_cover_deleted(hold: Hold, purge: Purge) -> bool:
+    steps = purge.steps.counted_deletes().filter(deleted__gt=0, quarantined_at__lt=hold.placed_at)
+    if hold.channel_id is not None:
+        steps = steps.filter(channel_id=hold.channel_id)
+    if hold.message_id is not None:
+        return any(True for _ in steps_containing(steps, [hold.message_id]))
+    if hold.author_id is not None:
+        of_step = {name: OuterRef(name) for name in ("purge_id", "channel_id", "bucket")}
+        steps = steps.filter(Exists(ManifestBucket.objects.filter(**of_step, authors__has_key=str(hold.author_id))))
+    return steps.exists()
+
+
 def holds_in_force_since(time: dt.datetime) -> QuerySet[Hold]:
     """Return the holds that are in force, or were at any time since the given one."""
     return Hold.objects.filter(Q(lifted_at=None) | Q(lifted_at__gt=time))
@@ -374,6 +397,7 @@ def _in_force() -> QuerySet[Hold]:
 def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
     found = list(holds.select_related("placed_by", "lifted_by")[:MAX_LISTED_HOLDS])
     users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
+    mark_shared_names(user, (one for hold in found for one in (hold.placed_by, hold.lifted_by)), right=VIEW_HOLDS)
     in_channels = [hold.channel_id for hold in found if hold.channel_id is not None]
     channels = visible_channels(user).select_related("guild").in_bulk(in_channels)
     return [

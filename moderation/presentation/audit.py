@@ -116,6 +116,9 @@ AUDIT_ACTIONS: dict[str, Promise] = {
 """Labels of the actions. One without a label is shown as it is recorded."""
 
 
+_VISITORS = frozenset({"invitation_failed", "second_factor_failed", "sign_in_failed"})
+"""Actions of visitors who were not signed in. Others without an actor are automatic."""
+
 _FACTS: dict[str, Promise] = {
     "reason": gettext_lazy("Reason"),
     "cause": gettext_lazy("Cause"),
@@ -207,6 +210,11 @@ _WORDS: dict[str, Mapping[str, str | Promise]] = {
 def label_of(action: str) -> str:
     """Return the words for an action; one without is shown as it is recorded."""
     return str(AUDIT_ACTIONS.get(action) or action.replace("_", " ").capitalize())
+
+
+def is_by_visitor(action: str) -> bool:
+    """Return whether a visitor who was not signed in acted: nothing else records the action without an actor."""
+    return action in _VISITORS
 
 
 def facts_in_short(details: Mapping[str, Any]) -> list[tuple[str, str]]:

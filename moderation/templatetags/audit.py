@@ -6,11 +6,12 @@ import re
 
 from django import template
 
-from moderation.presentation.audit import facts_in_line, facts_in_short, format_fact, label_of
+from moderation.presentation.audit import facts_in_line, facts_in_short, format_fact, is_by_visitor, label_of
 
 register = template.Library()
 
 register.filter("action_label", label_of)
+register.filter("by_visitor", is_by_visitor)
 register.filter("fact", format_fact)
 register.filter("facts_in_line", facts_in_line)
 register.filter("facts_in_short", facts_in_short)

@@ -9,7 +9,6 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from django import template
-from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
@@ -24,8 +23,7 @@ from chatstore.models import Channel
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
-from moderation.operations.access.staff_names import shares_name
-from moderation.operations.access.visibility import name_of
+from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.purging.controls import HeldMessages
 from moderation.operations.steps.totals import PurgeTotals
@@ -37,6 +35,8 @@ from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
 register = template.Library()
+
+register.filter("staff_name", distinct_name_of)
 
 CARD_CHARACTERS = 90
 """Characters of a message that a channel's card shows."""
@@ -121,7 +121,7 @@ def plural_forms(label: str) -> str:
 @register.filter
 def duration(seconds: float | None) -> str:
     """Format seconds: "40 s", "3 min 20 s", "2 h 5 min"."""
-    return formats.format_duration(seconds)
+    return formats.keep_together(formats.format_duration(seconds))
 
 
 @register.filter
@@ -143,7 +143,7 @@ def state_chip(purge: Purge, label: str = "") -> SafeString:
 _CONTROL_LABELS = {
     "pause": gettext_lazy("Pause"),
     "resume": gettext_lazy("Resume"),
-    "cancel": gettext_lazy("Cancel"),
+    "cancel": gettext_lazy("Cancel purge"),
 }
 
 
@@ -287,18 +287,6 @@ def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
 def without_full_stop(text: str) -> str:
     """Return the text without the full stop at its end: a reason for a wait may be an error, which has its own."""
     return text.removesuffix(".")
-
-
-@register.filter
-def staff_name(account: AbstractUser) -> str:
-    """Return the name of a staff account, with invisible characters spelt out.
-
-    With the user name where the account is listed beside others of the same name.
-    """
-    name, user_name = name_of(account), account.get_username()
-    if not shares_name(account) or name == user_name:
-        return show_hidden(name)
-    return _("%(name)s (%(user_name)s)") % {"name": show_hidden(name), "user_name": show_hidden(user_name)}
 
 
 @register.simple_tag

@@ -47,9 +47,12 @@ def purge_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
     shown = purge_for(request.user, purge_id)
     _confirm_identity(request, shown)
     approval_id = parse_snowflake(request.POST.get("approval", ""))
-    response = act_on(request, shown, lambda: approve_purge(purge_id, approval_id, approver=actor_of(request)))
-    enqueue_on_commit(purge_id)
-    return response
+
+    def approve() -> None:
+        approve_purge(purge_id, approval_id, approver=actor_of(request))
+        enqueue_on_commit(purge_id)
+
+    return act_on(request, shown, approve)
 
 
 @require_POST

@@ -38,7 +38,7 @@ from moderation.operations.selection.parsing import AmbiguousName
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
 from moderation.views.exports import attach
-from moderation.views.picks import MAX_TYPED_CHARACTERS, Chosen, describe_choice, describe_rows
+from moderation.views.picks import MAX_TYPED_CHARACTERS, Chosen, describe_choice, describe_cut, describe_rows
 from moderation.views.session import actor_of
 
 FILTERS = ("person", "action", "server", "channel", "user", "purge", "message", "since", "until")
@@ -65,6 +65,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         refused = {
             "error_message": error.question,
             "candidates": describe_rows(error.candidates),
+            "candidates_cut": describe_cut(error),
             "candidate_field": "channel" if error.is_of_channels else "user",
         }
     except BadInput as error:

@@ -39,10 +39,9 @@ def purge_erase_approve(request: HttpRequest, purge_id: int) -> HttpResponse:
         if "is_final" not in request.POST:
             raise BadInput(_("Confirm that none of the messages can be restored afterwards."))
         approve_erasure(purge_id, erasure_id, moderator=actor_of(request))
+        enqueue_erasure_on_commit(purge_id)
 
-    response = act_on(request, shown, approve)
-    enqueue_erasure_on_commit(purge_id)
-    return response
+    return act_on(request, shown, approve)
 
 
 @require_POST

@@ -22,7 +22,7 @@ from moderation.operations.holds import (
     place_hold,
 )
 from moderation.operations.selection.parsing import AmbiguousName, find_author, find_channel
-from moderation.views.picks import describe_choice, describe_rows
+from moderation.views.picks import describe_choice, describe_cut, describe_rows
 from moderation.views.session import actor_of
 
 
@@ -87,6 +87,7 @@ def _show(
         "typed": typed,
         "error_message": error_message,
         "candidates": describe_rows(ambiguous.candidates) if ambiguous else [],
+        "candidates_cut": describe_cut(ambiguous) if ambiguous else "",
         "candidate_field": "channel" if ambiguous and ambiguous.is_of_channels else "user",
     }
     return render(request, "moderation/holds/holds.html", context, status=status)

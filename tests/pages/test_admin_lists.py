@@ -160,3 +160,9 @@ def test_chat_users_and_channels_are_found_by_id_and_by_a_part_of_the_name(ada: 
     for model, row in (("chatuser", user), ("channel", channel)):
         for text in (word, str(row.pk)):
             assert f"/{row.pk}/change/" in client.get(f"/admin/chatstore/{model}/?q={text}").content.decode()
+
+
+def test_a_user_without_a_name_is_opened_by_the_id(ada: User, sign_in: SignIn) -> None:
+    user = ChatUser.objects.create(pk=fresh_id(), name="")
+    html = sign_in(ada).get(f"/admin/chatstore/chatuser/?q={user.pk}").content.decode()
+    assert re.search(rf'<a href="/admin/chatstore/chatuser/{user.pk}/change/[^"]*"[^>]*>\s*{user.pk}\s*</a>', html)

@@ -358,3 +358,10 @@ def test_dates_are_typed_as_pages_print_them_and_others_stay_in_their_field(
     response = client.get("/audit/?since=31+June")
     assert response.status_code == 400
     assert 'value="31 June"' in response.content.decode()
+
+
+def test_a_sign_in_that_failed_was_by_a_visitor_and_what_a_job_did_is_automatic(client: Client) -> None:
+    for action, actor in (("sign_in_failed", "not signed in"), ("role_expired", "automatic")):
+        entry = AuditEntry.objects.create(action=action, details={"account": "no-such-account"})
+        found = client.get(f"/audit/{entry.pk}/").content.decode()
+        assert f'<span class="quiet">{actor}</span>' in found

@@ -13,6 +13,7 @@ from django.test import Client
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
+from moderation import tasks
 from moderation.domain.states import PurgeState
 from moderation.models import Erasure, Purge
 from moderation.operations.erasure.execution import erase_purge
@@ -121,6 +122,20 @@ def test_a_request_decided_meanwhile_is_not_decided_again(lena: User, ada: User,
     client.post(at(purge) + "erase/reject/", {"erasure": request.pk})
     late = client.post(at(purge) + "erase/approve/", {"erasure": request.pk, "is_final": "on"})
     assert (late.status_code, state_of(purge)) == (400, PurgeState.DONE)
+
+
+def test_only_an_approved_erasure_is_enqueued(
+    lena: User, ada: User, sign_in: SignIn, purge: Purge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueued: list[int] = []
+    monkeypatch.setattr(tasks.erase_purge, "delay", enqueued.append)
+    request = request_erasure(purge.pk, moderator=lena, reason="request 71")
+    fields = {"erasure": request.pk, "is_final": "on"}
+    for client, form in ((sign_in(ada), {"erasure": request.pk}), (sign_in(lena), fields)):
+        assert client.post(at(purge) + "erase/approve/", form).status_code == 400
+    assert enqueued == []
+    assert sign_in(ada).post(at(purge) + "erase/approve/", fields).status_code == 302
+    assert enqueued == [purge.pk]
 
 
 def test_a_deleted_message_shows_its_saved_copy(mona: User, sign_in: SignIn, channel: Channel) -> None:

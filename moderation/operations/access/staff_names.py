@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from django.contrib.auth.models import AbstractUser
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
+from chatstore.domain.controls import show_hidden
 from chatstore.models import RoleGrant
 from chatstore.models.users import User
 from chatstore.operations.rights import scope_for
@@ -41,6 +43,17 @@ def mark_shared_names(user: Actor, accounts: Iterable[User | None], *, right: st
 def shares_name(account: AbstractUser) -> bool:
     """Return whether an account was marked as one of several with the same display name."""
     return bool(getattr(account, _SHARES_NAME, False))
+
+
+def distinct_name_of(account: AbstractUser) -> str:
+    """Return the name of a staff account, with invisible characters spelt out.
+
+    With the user name where the account was marked as one of several with the same display name.
+    """
+    name, user_name = name_of(account), account.get_username()
+    if not shares_name(account) or name == user_name:
+        return show_hidden(name)
+    return _("%(name)s (%(user_name)s)") % {"name": show_hidden(name), "user_name": show_hidden(user_name)}
 
 
 def shared_names(accounts: Iterable[User], *, among: QuerySet[User]) -> set[str]:

@@ -15,13 +15,13 @@ with them, at the same stamp. Cassandra snapshots and backups are not affected.
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
 from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Max, Q
 
+from chatstore.domain.buckets import BucketKey
 from chatstore.domain.errors import StoreUnavailable, WriteRefused
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models.functions import ClockTimestamp
@@ -180,13 +180,11 @@ def _unrepaired_reason(erasure: Erasure) -> str:
 def _first_unrepaired(purge: Purge) -> dt.datetime | None:
     """Return when the purge made the first delete that no repair has covered since; None if all are covered."""
     counted = purge.steps.filter(kind__in=DELETING, counted_at__isnull=False).order_by()
-    ends: dict[int, dict[int, dt.datetime]] = defaultdict(dict)
-    for channel_id, bucket, at in counted.values_list("channel_id", "bucket").annotate(at=Max("counted_at")):
-        ends[channel_id][bucket] = at
-    for channel_id, deleted_at in ends.items():
-        for bucket, began_at in last_repairs_of(channel_id, list(deleted_at)).items():
-            if began_at is None or covered_until(began_at) < deleted_at[bucket]:
-                return deleted_at[bucket]
+    ends = counted.values_list("channel_id", "bucket").annotate(at=Max("counted_at"))
+    deleted_at: dict[BucketKey, dt.datetime] = {(channel_id, bucket): at for channel_id, bucket, at in ends}
+    for key, began_at in last_repairs_of(deleted_at).items():
+        if began_at is None or covered_until(began_at) < deleted_at[key]:
+            return deleted_at[key]
     return None
 
 
