@@ -23,12 +23,13 @@ class PurgeOutcome(StrEnum):
 class DeletionStatus(StrEnum):
     """What charts and lists tell apart, in the order of a bar's parts from the top. The pages have a color for each.
 
-    KEPT: there, and not to be deleted: because of a hold or a failure, or since the purge was cancelled or discarded.
+    KEPT: there, and not to be deleted: because of a hold, or since the purge was cancelled or discarded.
     """
 
     TO_DELETE = "to-delete"
     DELETED = "deleted"
     RESTORED = "restored"
+    FAILED = "failed"
     KEPT = "kept"
 
 
@@ -63,6 +64,8 @@ def status_of_step(state: str) -> DeletionStatus:
     """Return the status of the ids of a deleting step, but for those that failed or were restored."""
     if state == StepState.COUNTED:
         return DeletionStatus.DELETED
+    if state == StepState.FAILED:
+        return DeletionStatus.FAILED
     return DeletionStatus.KEPT if state in _FINAL_OUTCOMES else DeletionStatus.TO_DELETE
 
 

@@ -49,8 +49,8 @@ class StripBucket:
     """Input for one bar.
 
     count: messages; None when not counted yet, which is never drawn as 0. highlighted: how many of them the purge
-    includes. is_deleted: they have been deleted. restored: how many others it deleted that are there again. note:
-    appended to the title.
+    includes. is_deleted: they have been deleted. restored: how many others it deleted that are there again. failed: how
+    many others it could not delete. note: appended to the title.
     kind, title: override the defaults derived from the counts; `highlighted` is then the number of dead rows.
     """
 
@@ -59,6 +59,7 @@ class StripBucket:
     highlighted: int = 0
     is_deleted: bool = False
     restored: int = 0
+    failed: int = 0
     note: str = ""
     kind: str = ""
     title: str = ""
@@ -66,7 +67,7 @@ class StripBucket:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar. `y` and `height` cover all of it: from the top the part to delete, what was restored, and what is kept.
+    """A bar. `y` and `height` cover all of it, from the top: to delete, restored, failed, and kept.
 
     slot: the width that reacts to the pointer, including the gap to the next bar.
     """
@@ -79,12 +80,14 @@ class Bar:
     height: float
     highlighted_height: float
     restored_height: float
+    failed_height: float
     kind: str
     here: bool
     title: str
     count: int | None
     highlighted: int
     restored: int
+    failed: int
     first_day: dt.date
     last_day: dt.date
 
@@ -94,14 +97,20 @@ class Bar:
         return round(self.y + self.highlighted_height, 1)
 
     @property
+    def failed_y(self) -> float:
+        """Top of the part that could not be deleted."""
+        return round(self.restored_y + self.restored_height, 1)
+
+    @property
     def kept_y(self) -> float:
         """Top of the part that is kept."""
-        return round(self.restored_y + self.restored_height, 1)
+        return round(self.failed_y + self.failed_height, 1)
 
     @property
     def kept_height(self) -> float:
         """Height of the part that is kept."""
-        return round(max(self.height - self.highlighted_height - self.restored_height, 0.0), 1)
+        parts = self.highlighted_height + self.restored_height + self.failed_height
+        return round(max(self.height - parts, 0.0), 1)
 
     @property
     def at(self) -> str:
@@ -111,7 +120,7 @@ class Bar:
     @property
     def remaining(self) -> int | None:
         """Number of messages kept; None if not counted."""
-        return None if self.count is None else max(self.count - self.highlighted - self.restored, 0)
+        return None if self.count is None else max(self.count - self.highlighted - self.restored - self.failed, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +153,8 @@ class Strip:
 
     @property
     def is_purge(self) -> bool:
-        """True if any message is included, deleted, or restored."""
-        return any(bar.highlighted or bar.restored for bar in self.bars)
+        """True if any message is included, deleted, or restored, or could not be deleted."""
+        return any(bar.highlighted or bar.restored or bar.failed for bar in self.bars)
 
     @property
     def has_deleted(self) -> bool:
@@ -161,6 +170,11 @@ class Strip:
     def has_restored(self) -> bool:
         """True if any were deleted and are there again."""
         return any(bar.restored for bar in self.bars)
+
+    @property
+    def has_failed(self) -> bool:
+        """True if any could not be deleted."""
+        return any(bar.failed for bar in self.bars)
 
     @property
     def has_uncounted(self) -> bool:
@@ -232,9 +246,8 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, height: float, here
         share = 0.0 if entry.count is None else min(entry.highlighted / entry.count, 1.0) if entry.count else 1.0
         minimum = min(_MIN_HEIGHT, height / 2)
         highlighted = height * share if share == 1.0 else min(max(height * share, minimum), height - minimum)
-    restored = 0.0
-    if entry.restored and entry.count:
-        restored = min(max(height * entry.restored / entry.count, min(_MIN_HEIGHT, height / 2)), height - highlighted)
+    restored = _height_of_part(entry.restored, entry.count, height=height, room=height - highlighted)
+    failed = _height_of_part(entry.failed, entry.count, height=height, room=height - highlighted - restored)
     return Bar(
         bucket=entry.bucket,
         x=x,
@@ -243,16 +256,25 @@ def _draw_bar(entry: StripBucket, *, x: float, width: float, height: float, here
         slot=width + 2,
         height=round(height, 1),
         highlighted_height=round(max(highlighted, 0.0), 1),
-        restored_height=round(max(restored, 0.0), 1),
+        restored_height=round(restored, 1),
+        failed_height=round(failed, 1),
         kind=_kind_of(entry),
         here=here,
         title=entry.title or _title_of(entry, first_day, last_day),
         count=entry.count,
         highlighted=entry.highlighted,
         restored=entry.restored,
+        failed=entry.failed,
         first_day=first_day,
         last_day=last_day,
     )
+
+
+def _height_of_part(part: int, count: int | None, *, height: float, room: float) -> float:
+    """Return the height of some messages of a bar, of which the smallest is still visible if there is room."""
+    if not part or not count:
+        return 0.0
+    return max(min(max(height * part / count, min(_MIN_HEIGHT, height / 2)), room), 0.0)
 
 
 def _height_of(count: int | None, *, peak: int, is_log: bool) -> float:
@@ -286,6 +308,9 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
     if entry.restored:
         pattern = ngettext("%(messages)s, %(count)s restored", "%(messages)s, %(count)s restored", entry.restored)
         text = pattern % {"messages": text, "count": format_number(entry.restored)}
+    if entry.failed:
+        pattern = ngettext("%(messages)s, %(count)s failed", "%(messages)s, %(count)s failed", entry.failed)
+        text = pattern % {"messages": text, "count": format_number(entry.failed)}
     if entry.note:
         text = gettext("%(messages)s (%(note)s)") % {"messages": text, "note": entry.note}
     return gettext("%(days)s: %(messages)s") % {"days": format_days(first, last), "messages": text}

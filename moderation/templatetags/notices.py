@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from django import template
 from django.utils.safestring import SafeString
@@ -12,17 +13,21 @@ from django.utils.translation import ngettext
 
 from chatstore.domain.milliseconds import time_at
 from moderation.models import Erasure, PurgeApproval
-from moderation.operations.access.visibility import Actor
+from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
+from moderation.operations.access.visibility import VIEW_PURGES, Actor
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.purging.approvals import open_approvals, were_all_read
 from moderation.operations.purging.listing import ShownPurge, newest_under_way
-from moderation.operations.raids.detection import list_raids
+from moderation.operations.raids.detection import MAX_NOTICES, count_raids, list_raids
 from moderation.presentation.formats import format_number
-from moderation.presentation.html import fill, fill_named
+from moderation.presentation.html import fill_named
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import ago, at_least, staff_name, visible
+from moderation.templatetags.chat import ago, at_least, visible
+from moderation.templatetags.people import draw_staff_name
 
 register = template.Library()
+
+Request = TypeVar("Request", PurgeApproval, Erasure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,57 +53,83 @@ def page_notices(context: template.Context) -> list[Notice]:
         return []
     return [
         *_raids(user, hidden=context.get("hides_notice_of")),
-        *_waiting(*_approvals_of(context, user), _erasures_of(context, user)),
+        *_waiting(user, _approvals_of(context, user), _erasures_of(context, user)),
     ]
 
 
 def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
-    """Yield a notice for each raid. hidden: the channel of the page, which shows its raid itself."""
+    """Yield a notice for each of the newest raids, and one for all others.
+
+    hidden: the channel of the page, which shows its raid itself.
+    """
     began = {raid: time_at(raid.details["since_ms"]) for raid in list_raids(user, except_in=hidden)}
     purges = newest_under_way(user, {int(raid.subject): since for raid, since in began.items()})
+    mark_shared_names(user, (shown.purge.moderator for shown in purges.values()), right=VIEW_PURGES)
     for raid, since in began.items():
         channel_id = int(raid.subject)
         text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=ago(since))
-        purge = _describe_purge(purges[channel_id]) if channel_id in purges else None
+        purge = _describe_purge(user, purges[channel_id]) if channel_id in purges else None
         yield Notice("critical", _("raid"), text, url_of("raid", channel_id), _("Review and clear"), purge)
+    if len(began) == MAX_NOTICES and (others := count_raids(user, except_in=hidden) - MAX_NOTICES) > 0:
+        pattern = ngettext(
+            "%(count)s more possible raid; its channel is marked",
+            "%(count)s more possible raids; their channels are marked",
+            others,
+        )
+        counted = pattern % {"count": format_number(others)}
+        yield Notice("critical", _("raid"), counted, url_of("home"), _("Show channels"))
 
 
-def _describe_purge(shown: ShownPurge) -> tuple[str, str]:
+def _describe_purge(user: Actor, shown: ShownPurge) -> tuple[str, str]:
     """Return the text about a purge of a raid that is under way, and its URL."""
-    name = fill("<bdi>{}</bdi>", staff_name(shown.purge.moderator))
-    text = fill_named(_("A purge by %(name)s is %(state)s"), name=name, state=shown.state_label)
+    if shown.purge.moderator_id == user.pk:
+        text = fill_named(_("Your purge is %(state)s"), state=shown.state_label)
+    else:
+        name = draw_staff_name(distinct_name_of(shown.purge.moderator))
+        text = fill_named(_("A purge by %(name)s is %(state)s"), name=name, state=shown.state_label)
     return text, url_of("purge", shown.purge.pk)
 
 
-def _approvals_of(context: template.Context, user: Actor) -> tuple[list[PurgeApproval], bool]:
-    """Return the requests that wait for the viewer's approval, those that the page lists if it does, and whether all.
+@dataclass(frozen=True, slots=True)
+class _Waiting(Generic[Request]):
+    """Requests of one kind that wait for the viewer's approval, without the one that the page shows itself.
 
-    Without the one that the page shows itself.
+    are_others: the page shows one. is_exact: no more of them wait.
     """
+
+    requests: Sequence[Request]
+    are_others: bool
+    is_exact: bool = True
+
+
+def _approvals_of(context: template.Context, user: Actor) -> _Waiting[PurgeApproval]:
+    """Return the requests that the page lists, if it does, otherwise all."""
     listed, shown = context.get("approval_requests"), context.get("awaited")
     found = open_approvals(user) if listed is None else [approval for _purge, approval in listed]
-    return [request for request in found if request.pk != shown], were_all_read(found)
+    others = [request for request in found if request.pk != shown]
+    return _Waiting(others, len(others) < len(found), were_all_read(found))
 
 
-def _erasures_of(context: template.Context, user: Actor) -> list[Erasure]:
+def _erasures_of(context: template.Context, user: Actor) -> _Waiting[Erasure]:
     """Return the requests for permanent deletion in the same way."""
     listed, erasing = context.get("erasure_requests"), context.get("erasing")
     found = open_requests(user) if listed is None else [erasure for _purge, erasure in listed]
-    return [request for request in found if erasing is None or request != erasing.request]
+    others = [request for request in found if erasing is None or request != erasing.request]
+    return _Waiting(others, len(others) < len(found))
 
 
-def _waiting(approvals: Sequence[PurgeApproval], is_exact: bool, erasures: Sequence[Erasure]) -> Iterator[Notice]:
-    """Yield one notice about all requests: a link to the purge of a single one, otherwise to the list of them.
-
-    is_exact: no other approvals wait.
-    """
-    if not approvals and not erasures:
+def _waiting(user: Actor, approvals: _Waiting[PurgeApproval], erasures: _Waiting[Erasure]) -> Iterator[Notice]:
+    """Yield one notice about all requests: a link to the purge of a single one, otherwise to the list of them."""
+    count = len(approvals.requests) + len(erasures.requests)
+    if not count:
         return
-    if len(approvals) + len(erasures) == 1:
-        text, url = _describe_approval(approvals[0]) if approvals else _describe_erasure(erasures[0])
+    if count == 1:
+        found = approvals.requests
+        mark_shared_names(user, [(found or erasures.requests)[0].requested_by], right=VIEW_PURGES)
+        text, url = _describe_approval(found[0]) if found else _describe_erasure(erasures.requests[0])
     else:
-        text = _count_waiting(len(approvals), len(erasures), is_exact=is_exact)
-        url = url_of("home") + "#attention" if erasures else url_of("purges")
+        text = _count_waiting(approvals, erasures)
+        url = url_of("home") + "#attention" if erasures.requests else url_of("purges")
     yield Notice("warning", _("your approval"), text, url, _("Review"))
 
 
@@ -121,25 +152,32 @@ def _describe_erasure(request: Erasure) -> tuple[str, str]:
 
 
 def _name(request: PurgeApproval | Erasure) -> SafeString:
-    return fill("<bdi>{}</bdi>", staff_name(request.requested_by))
+    return draw_staff_name(distinct_name_of(request.requested_by))
 
 
-def _count_waiting(approvals: int, erasures: int, *, is_exact: bool) -> str:
+def _count_waiting(approvals: _Waiting[PurgeApproval], erasures: _Waiting[Erasure]) -> str:
     """Format what waits, each kind with its number: "50 or more purges and 5 permanent deletions wait for approval"."""
-    shown = at_least(approvals, is_exact)
-    if not erasures:
-        pattern = ngettext("%(count)s purge waits for approval", "%(count)s purges wait for approval", approvals)
-        return pattern % {"count": shown}
-    if not approvals:
-        pattern = ngettext(
-            "%(count)s permanent deletion waits for approval",
-            "%(count)s permanent deletions wait for approval",
-            erasures,
-        )
-        return pattern % {"count": format_number(erasures)}
-    purges = ngettext("%(count)s purge", "%(count)s purges", approvals) % {"count": shown}
-    deletions = ngettext("%(count)s permanent deletion", "%(count)s permanent deletions", erasures)
-    return _("%(purges)s and %(deletions)s wait for approval") % {
-        "purges": purges,
-        "deletions": deletions % {"count": format_number(erasures)},
-    }
+    purges, deletions = _count_purges(approvals), _count_deletions(erasures)
+    if purges and deletions:
+        return _("%(purges)s and %(deletions)s wait for approval") % {"purges": purges, "deletions": deletions}
+    return _("%(requests)s wait for approval") % {"requests": purges or deletions}
+
+
+def _count_purges(waiting: _Waiting[PurgeApproval]) -> str:
+    count = len(waiting.requests)
+    pattern = (
+        ngettext("%(count)s other purge", "%(count)s other purges", count)
+        if waiting.are_others
+        else ngettext("%(count)s purge", "%(count)s purges", count)
+    )
+    return pattern % {"count": at_least(count, waiting.is_exact)} if count else ""
+
+
+def _count_deletions(waiting: _Waiting[Erasure]) -> str:
+    count = len(waiting.requests)
+    pattern = (
+        ngettext("%(count)s other permanent deletion", "%(count)s other permanent deletions", count)
+        if waiting.are_others
+        else ngettext("%(count)s permanent deletion", "%(count)s permanent deletions", count)
+    )
+    return pattern % {"count": format_number(count)} if count else ""

@@ -56,6 +56,7 @@ def _parts_of_purge(bar: Bar) -> SafeString:
     parts = (
         (bar.highlighted, bar.kind, bar.y, bar.highlighted_height),
         (bar.restored, DeletionStatus.RESTORED, bar.restored_y, bar.restored_height),
+        (bar.failed, DeletionStatus.FAILED, bar.failed_y, bar.failed_height),
     )
     return fill_each(
         '<rect class="part is-{}" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n',
@@ -68,7 +69,7 @@ def _parts_of_purge(bar: Bar) -> SafeString:
 def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
     """Render the same numbers as rows of a table, without periods that have none."""
     url = _timeline_of(channel)
-    is_purge, has_restored = strip.is_purge, strip.has_restored
+    is_purge, has_restored, has_failed = strip.is_purge, strip.has_restored, strip.has_failed
     return fill_each(
         '<tr>\n<td>\n<a{}>{}</a>\n</td>\n<td class="num">{}</td>\n{}</tr>',
         (
@@ -76,10 +77,10 @@ def strip_rows(strip: Strip, channel: Channel | None) -> SafeString:
                 _link(url, bar),
                 formats.format_days(bar.first_day, bar.last_day),
                 thousands(bar.count),
-                _cells_of_purge(bar, has_restored=has_restored) if is_purge else "",
+                _cells_of_purge(bar, has_restored=has_restored, has_failed=has_failed) if is_purge else "",
             )
             for bar in strip.bars
-            if bar.count != 0 or bar.highlighted or bar.restored
+            if bar.count != 0 or bar.highlighted or bar.restored or bar.failed
         ),
     )
 
@@ -158,11 +159,15 @@ def activity_bars(spans: Sequence[ActivitySpan], timeline_url: str) -> SafeStrin
     )  # fmt: skip
 
 
-def _cells_of_purge(bar: Bar, *, has_restored: bool) -> SafeString:
+def _cells_of_purge(bar: Bar, *, has_restored: bool, has_failed: bool) -> SafeString:
     shown = formats.format_number(bar.highlighted)
     if bar.kind == "deleted":
         shown = ngettext("%(shown)s (deleted)", "%(shown)s (deleted)", bar.highlighted) % {"shown": shown}
-    numbers = [shown, *([formats.format_number(bar.restored)] if has_restored else []), thousands(bar.remaining)]
+    numbers = [shown]
+    for count, has_any in ((bar.restored, has_restored), (bar.failed, has_failed)):
+        if has_any:
+            numbers.append(formats.format_number(count))
+    numbers.append(thousands(bar.remaining))
     return fill_each('<td class="num">{}</td>\n', ((number,) for number in numbers), "")
 
 

@@ -18,16 +18,16 @@ from chatstore.operations.monitoring.console import describe_stopped_services
 from chatstore.operations.rights import READ_HEALTH
 from moderation.domain.state_labels import AWAITING_APPROVAL
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
-from moderation.operations.access.staff_names import mark_shared_names
-from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_over_visible
-from moderation.operations.erasure.requests import open_requests
+from moderation.operations.access.visibility import Actor
 from moderation.operations.lookup.channels import channels_by_activity
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
-from moderation.operations.purging.approvals import open_approvals, own_requests
+from moderation.operations.lookup.sidebar import posts_of
+from moderation.operations.purging.approvals import own_requests
 from moderation.operations.purging.listing import newest_purges
-from moderation.operations.selection.summary import ListedPurge
-from moderation.operations.undo.listed_purges import describe_lists
+from moderation.operations.purging.wait_reasons import WAITING_STATES
+from moderation.operations.selection.summary import describe_purges
+from moderation.views.attention import list_attention
 from moderation.views.board import describe_board
 from moderation.views.findings import list_findings
 from moderation.views.menu import pages_titled
@@ -55,12 +55,14 @@ class PlaceView:
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home page. Open to every signed-in account; without any permission it names who can grant them."""
-    user = request.user
+    user, overview = request.user, channels_by_activity(request.user)
     context: dict[str, Any] = {
         "nav": "home",
         "may_view": user.has_perm("chatstore.view_channel"),
         **_list_purges(user),
-        "overview": channels_by_activity(user),
+        "overview": overview,
+        # Of a store that has just not answered, no purge has read or deleted anything either.
+        "waiting_states": WAITING_STATES if overview.error else (),
     }
     if user.has_perm(READ_HEALTH):
         findings, other_findings = list_findings(user, limit=FINDINGS_AT_HOME)
@@ -76,55 +78,40 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _list_purges(user: Actor) -> dict[str, Any]:
     """Return the purges that Home lists, all of them described together."""
-    approvals, erasures = open_approvals(user), open_requests(user)
-    requesters = [*(one.requested_by for one in approvals), *(one.requested_by for one in erasures)]
-    mark_shared_names(user, requesters, right=VIEW_PURGES)
-    ready, paused, running, finished, to_approve, to_erase = describe_lists(
+    attention, (running, finished) = list_attention(
         user,
-        [
-            newest_purges(user, (PurgeState.READY,), limit=RECENT_PURGES),
-            newest_purges(user, (PurgeState.PAUSED,), limit=RECENT_PURGES),
-            newest_purges(user, _RUNNING, limit=RECENT_PURGES),
-            newest_purges(user, _DONE, limit=RECENT_PURGES),
-            [approval.purge for approval in approvals],
-            [erasure.purge for erasure in erasures],
-        ],
-        requested={approval.purge_id for approval in approvals},
+        newest_purges(user, _RUNNING, limit=RECENT_PURGES),
+        newest_purges(user, _DONE, limit=RECENT_PURGES),
     )
-    stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
-    attention = [listed for listed in stopped if _may_continue(user, listed)]
-    in_progress = [*running, *(listed for listed in stopped if listed not in attention)]
-    in_progress.sort(key=lambda listed: listed.purge.pk, reverse=True)
+    in_progress = sorted([*running, *attention.waits_for_others], key=lambda listed: listed.purge.pk, reverse=True)
     awaiting = [listed.purge.pk for listed in in_progress if listed.shown_state == AWAITING_APPROVAL]
     requests = own_requests(user, awaiting) if awaiting else {}
     return {
-        "attention": attention,
+        **attention.as_context(),
         "in_progress": [(listed, requests.get(listed.purge.pk)) for listed in in_progress],
         "finished": finished,
-        "approval_requests": list(zip(to_approve, approvals, strict=True)),
-        "erasure_requests": list(zip(to_erase, erasures, strict=True)),
     }
-
-
-def _may_continue(user: Actor, listed: ListedPurge) -> bool:
-    """Return whether a preview or a paused purge waits for the user, and not for the approval of another person."""
-    return listed.shown_state != AWAITING_APPROVAL and may_over_visible(user, ADD_PURGE, listed.purge)
 
 
 @require_safe
 @permission_required("chatstore.view_channel", raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """Redirect to the message, the purge or the only channel found; list anything else."""
+    """Redirect to the message, the purge or the channel that alone is found; list anything else."""
     query = request.GET.get("q", "")
     found = search_anything(request.user, query)
     if found.message is not None:
         return redirect("message", *found.message)
     if found.purge_id is not None:
         return redirect("purge", found.purge_id)
-    if len(found.channels) == 1 and not found.users:
-        return redirect("timeline", found.channels[0].pk)
-    users = [(hit, _places_of(hit)) for hit in found.users]
-    return render(request, "moderation/search/results.html", {"query": query, "found": found, "users_found": users})
+    if found.only_channel is not None:
+        return redirect("timeline", found.only_channel.pk)
+    context = {
+        "query": query,
+        "found": found,
+        "users_found": [(hit, _places_of(hit)) for hit in found.users],
+        "purges_found": describe_purges(request.user, found.purges),
+    }
+    return render(request, "moderation/search/results.html", context)
 
 
 @require_safe
@@ -133,7 +120,14 @@ def jump(request: HttpRequest) -> HttpResponse:
     """Return what the text in the search box may mean, as a fragment below it."""
     query = request.GET.get("q", "").strip()
     found, pages = suggest(request.user, query), pages_titled(request, query)
-    context = {"query": query, "found": found, "people": describe_rows(found.users), "pages": pages}
+    posts = posts_of([channel.pk for channel in found.channels])
+    context = {
+        "query": query,
+        "found": found,
+        "channels": [(channel, sum(posts.get(channel.pk, ()))) for channel in found.channels],
+        "people": describe_rows(found.users),
+        "pages": pages,
+    }
     return render(request, "moderation/search/_jump.html", context)
 
 
@@ -142,5 +136,7 @@ def _places_of(hit: FoundUser) -> list[PlaceView]:
     for place in hit.recent_channels:
         start = dt.datetime.combine(place.until, dt.time(), dt.UTC)
         first, _ = bucket_days(bucket_at(unix_ms(start)))
+        if hit.made_at is not None and first < hit.made_at.date() <= place.until:
+            first = hit.made_at.date()
         places.append(PlaceView(place.channel, first, place.until))
     return places

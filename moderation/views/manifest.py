@@ -88,7 +88,8 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "state_label": listed.state_label,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         "entries": (rows := _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
-        "deleted_since": count_deleted_since(purge),
+        "deleted_since": (deleted_since := count_deleted_since(purge)),
+        "left": purge.manifest - (deleted_since or 0),
         "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
         "error_message": error_message,
@@ -168,7 +169,7 @@ def _css_of(purge: Purge, entry: ManifestEntry) -> str:
     if _will_be_deleted(purge, entry):
         return DeletionStatus.TO_DELETE
     if entry.outcome is PurgeOutcome.FAILED:
-        return "failed"
+        return DeletionStatus.FAILED
     if entry.outcome is None or not entry.is_live:
         return DeletionStatus.KEPT if entry.is_live else DeletionStatus.DELETED
     return DeletionStatus.RESTORED if entry.is_undone else DeletionStatus.KEPT

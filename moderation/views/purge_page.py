@@ -19,9 +19,17 @@ from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
-from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, name_of, visible_channels
+from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
+from moderation.operations.access.visibility import (
+    ADD_PURGE,
+    VIEW_PURGES,
+    Actor,
+    may_over_visible,
+    visible_channels,
+)
+from moderation.operations.holds import is_deleted_part_held
 from moderation.operations.preview.bucket_strip import MAX_FULL_CHANNELS, MessageTotal, PurgeMap
-from moderation.operations.preview.deleted_since import count_deleted_since
+from moderation.operations.preview.deleted_since import count_found, find_deleted_since
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.preview.purge_summary import progress_of, seconds_of, undo_progress_of
 from moderation.operations.purging.approvals import open_approval
@@ -108,7 +116,8 @@ class PurgeFacts:
 
     version: of what is read after the purge, so that the next poll shows what changes meanwhile. manifest: the summary
     of the manifest. channels: those that the viewer may see, the largest if there are very many; if nothing was found,
-    and while a scan of a few selected channels runs, those of the selection (has_all_selected).
+    and while a scan of a few selected channels runs, those of the selection (has_all_selected). found_deleted: messages
+    of a preview that other purges have deleted; None: too many to compare.
     """
 
     def __init__(self, user: Actor, purge: Purge) -> None:
@@ -126,7 +135,9 @@ class PurgeFacts:
         self.channels = [*self.find_channels(selected if self.has_all_selected else found).values()]
         is_found = bool(found and self.channels) and not self.has_all_selected
         self.channel_count = self.manifest.channel_count if is_found else len(self.channels)
-        self.map = PurgeMap(purge, self.manifest, [channel.pk for channel in self.channels])
+        self.found_deleted = find_deleted_since(purge)
+        channel_ids = [channel.pk for channel in self.channels]
+        self.map = PurgeMap(purge, self.manifest, channel_ids, deleted_since=self.found_deleted)
 
     def find_channels(self, channel_ids: Iterable[int]) -> dict[int, Channel]:
         """Return the channels that the viewer may see, with their guilds, in the order of the IDs; read once."""
@@ -166,10 +177,10 @@ class PurgeFacts:
         """Return the number of messages that are still deleted."""
         return self._sums[1]
 
-    @cached_property
+    @property
     def deleted_since(self) -> int | None:
         """Return how many messages of a preview other purges have deleted since its scan; None: not known."""
-        return count_deleted_since(self._purge)
+        return count_found(self.found_deleted)
 
     @property
     def to_delete(self) -> int:
@@ -211,10 +222,16 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
             undos=facts.undos,
             deleted=facts.deleted,
             held=facts.totals.held,
+            deleted_since=facts.found_deleted or {},
             by_channel=context["undo"].may_undo,
         )
         context["times"] = describe_times(
-            purge, facts.manifest, query, find_channels=facts.find_channels, entries=facts.map.entries
+            purge,
+            facts.manifest,
+            query,
+            find_channels=facts.find_channels,
+            entries=facts.map.entries,
+            deleted_since=facts.found_deleted,
         )
     context["approval"] = approval = describe_approval(user, purge, facts.request)
     context["may_confirm"] = approval.may_confirm
@@ -223,7 +240,8 @@ def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[s
 
 def describe_zoom(user: Actor, purge: Purge, query: Mapping[str, str]) -> Times | None:
     """Return the strips over time alone. Raises `BadInput`."""
-    return describe_times(purge, summary_of(purge), query, find_channels=visible_channels(user).in_bulk)
+    find_channels, deleted_since = visible_channels(user).in_bulk, find_deleted_since(purge)
+    return describe_times(purge, summary_of(purge), query, find_channels=find_channels, deleted_since=deleted_since)
 
 
 def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
@@ -232,6 +250,7 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
+    mark_shared_names(user, [purge.moderator, *(undo.moderator for undo in facts.undos)], right=VIEW_PURGES)
     channels = facts.channels
     erasing = describe_erasing(user, purge, copies=lambda: facts.copies, blocking_hold=lambda: facts.undo_period.hold)
     channel = channels[0] if facts.channel_count == 1 else None
@@ -264,7 +283,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "is_stopping": facts.is_stopping,
         "summary": summary[:1].upper() + summary[1:],
         "state_label": listed.state_label,
-        "moderator": name_of(purge.moderator),
+        "moderator": purge.moderator,
         "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
         "receipt": describe_receipt(
@@ -287,6 +306,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "found_in": facts.manifest.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
         "excluded": len(purge.selection["except"]),
         "deleted_since": facts.deleted_since,
+        "is_overtaken": facts.deleted_since is None,
         "to_delete": facts.to_delete,
         **_conditions_on_times(purge),
         "controls": controls,
@@ -370,7 +390,8 @@ class UndoView:
     """The offer to undo a purge. until: when it ends, or ended; or None.
 
     kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
-    moves on as time passes. only_held: the undo period of all others has expired.
+    moves on as time passes. pauses: it covers some that were deleted. only_held: the undo period of all others has
+    expired.
     results: of each undo that was requested. restored: messages that are live again. deleted: messages that the
     purge deleted and that are still deleted.
     """
@@ -379,6 +400,7 @@ class UndoView:
     until: datetime | None
     kept_until: datetime | None
     is_held: bool
+    pauses: bool
     only_held: bool
     results: Sequence[UndoResult]
     restored: int
@@ -389,7 +411,7 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
     """Return the offer to undo a purge, and the results of earlier undos."""
     results = [
         UndoResult(
-            heading=_head_undo(name_of(undo.moderator), undo.part, facts.find_users),
+            heading=_head_undo(distinct_name_of(undo.moderator), undo.part, facts.find_users),
             requested_at=undo.requested_at,
             reason=undo.reason,
             total=UndoTotals.of(undo),
@@ -407,6 +429,7 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
         until=period.until if offered or has_expired else None,
         kept_until=kept_until,
         is_held=offered and period.hold is not None,
+        pauses=offered and period.hold is not None and is_deleted_part_held(purge),
         only_held=kept_until is not None and kept_until <= now,
         results=results,
         restored=sum(result.total.restored + result.total.already_live for result in results),

@@ -28,6 +28,7 @@ from moderation.operations.preview.breakdown import (
     share_by_author,
     share_by_channel,
 )
+from moderation.operations.preview.deleted_since import DeletedSince, count_by_channel
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
@@ -76,6 +77,35 @@ _PLAN = {
 }
 """Sentences for a whole purge. Ranges and rewrites count buckets, the others messages."""
 
+_PAST_PLAN = {
+    DeleteStrategy.DROP: ngettext_lazy(
+        "All messages of %(shown)s ten-day period were to be deleted, right away.",
+        "All messages of %(shown)s ten-day periods were to be deleted, right away.",
+        "count",
+    ),
+    DeleteStrategy.RANGES: ngettext_lazy(
+        "Messages from %(shown)s ten-day period were to be deleted together, right away.",
+        "Messages from %(shown)s ten-day periods were to be deleted together, right away.",
+        "count",
+    ),
+    DeleteStrategy.REWRITE: ngettext_lazy(
+        "%(shown)s ten-day period was to be rewritten with the messages to keep.",
+        "%(shown)s ten-day periods were to be rewritten with the messages to keep.",
+        "count",
+    ),
+    DeleteStrategy.ROWS: ngettext_lazy(
+        "%(shown)s message was to be deleted individually, right away.",
+        "%(shown)s messages were to be deleted individually, right away.",
+        "count",
+    ),
+    DeleteStrategy.LATER: ngettext_lazy(
+        "%(shown)s message from the last hour was to be deleted once that hour was over.",
+        "%(shown)s messages from the last hour were to be deleted once that hour was over.",
+        "count",
+    ),
+}
+"""The same once the purge has ended: it may have been cancelled, or have kept messages."""
+
 _RANGES = ngettext_lazy("%(shown)s range", "%(shown)s ranges", "count")
 _REWRITTEN = ngettext_lazy("%(shown)s kept message rewritten", "%(shown)s kept messages rewritten", "count")
 _ROWS = ngettext_lazy("%(shown)s individually, right away", "%(shown)s individually, right away", "count")
@@ -122,18 +152,21 @@ def describe_preview(
     undos: Iterable[Undo],
     deleted: int,
     held: int,
+    deleted_since: DeletedSince,
     by_channel: bool,
 ) -> dict[str, Any]:
     """Return the context. channels: those that the viewer may see; of others only counts are shown.
 
     users: the manifest's largest authors. undos: of the purge. deleted: number of messages that are still deleted.
-    held: of those that holds kept. by_channel: show for each channel and author how many can be restored.
+    held: of those that holds kept. deleted_since: those of a preview that other purges have deleted. by_channel: show
+    for each channel and author how many can be restored.
     """
     is_single = manifest.channel_count == 1
     channel_ids = [one.channel_id for one in manifest.channels]
     are_all = len(channel_ids) == manifest.channel_count
     deleted_there = deleted_in(purge, channel_ids, are_all=are_all) if by_channel and not is_single else {}
-    shares = share_by_channel(manifest, {channel.pk: channel for channel in channels}, deleted_there)
+    visible = {channel.pk: channel for channel in channels}
+    shares = share_by_channel(manifest, visible, deleted_there, count_by_channel(deleted_since))
     restored = restored_authors(undos)
     kept = held_authors(purge, manifest, held=held) if by_channel else ()
     authors = share_by_author(manifest, users, restored=restored, held=kept)
@@ -234,11 +267,14 @@ def _row_of(bucket: BucketPreview, channels: Mapping[int, Channel]) -> BucketRow
     )
 
 
-def describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]]) -> list[str]:
-    """Return how and when messages are deleted, a sentence for each delete strategy in use."""
+def describe_plan(strategies: Mapping[DeleteStrategy, tuple[int, int]], *, is_over: bool = False) -> list[str]:
+    """Return how and when messages are deleted, a sentence for each delete strategy in use.
+
+    is_over: the purge has ended.
+    """
     return [
         _fill(pattern, strategies[strategy][strategy in (DeleteStrategy.ROWS, DeleteStrategy.LATER)])
-        for strategy, pattern in _PLAN.items()
+        for strategy, pattern in (_PAST_PLAN if is_over else _PLAN).items()
         if strategy in strategies
     ]
 

@@ -35,11 +35,11 @@ class ReceiptLine:
 class Receipt:
     """Facts about a purge that has ended.
 
-    places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes, which
-    add up to the manifest, and below the deleted ones how many of them were restored and are still deleted; those
-    without messages are left out. kept: messages kept in the same periods; None: not
-    counted. plan: how messages were to be deleted, as sentences. audit_url, evidence_url: "" if the viewer may not read
-    the audit log.
+    places: the largest channels that the viewer may see, each with the day to open it at. lines: the outcomes,
+    which add up to the manifest, and below the deleted ones how many of them were restored and are still deleted;
+    those without messages are left out. kept: messages kept in the same periods; None: not counted. only_period:
+    first and last day of these, if there is one. plan: how messages were to be deleted, as sentences. audit_url,
+    evidence_url: "" if the viewer may not read the audit log.
     """
 
     places: Sequence[tuple[Channel, str]]
@@ -48,6 +48,7 @@ class Receipt:
     last_at: dt.datetime | None
     author_count: int
     kept: int | None
+    only_period: tuple[dt.date, dt.date] | None
     lines: Sequence[ReceiptLine]
     plan: Sequence[str]
     max_tombstones: int
@@ -86,8 +87,9 @@ def describe_receipt(
         last_at=manifest.last_at,
         author_count=manifest.author_count,
         kept=manifest.survivors,
+        only_period=manifest.only_period,
         lines=_list_outcomes(totals, restored=restored, still_deleted=still_deleted),
-        plan=describe_plan(manifest.strategies),
+        plan=describe_plan(manifest.strategies, is_over=True),
         max_tombstones=manifest.max_tombstones,
         audit_url=f"{reverse('audit')}?purge={purge.pk}" if may_audit else "",
         evidence_url=reverse("purge_evidence", args=[purge.pk]) if may_audit else "",

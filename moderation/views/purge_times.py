@@ -18,6 +18,7 @@ from chatstore.models import Channel
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
+from moderation.operations.preview.deleted_since import DeletedSince
 from moderation.operations.preview.manifest_summary import MAX_CHANNELS, BucketEntry, Summary, list_channels
 from moderation.operations.preview.time_strips import MAX_ROWS, TimeRow, count_over_time
 from moderation.presentation.formats import (
@@ -46,6 +47,7 @@ STATUS_LABELS = {
     DeletionStatus.TO_DELETE: gettext_lazy("to delete"),
     DeletionStatus.DELETED: gettext_lazy("deleted"),
     DeletionStatus.RESTORED: gettext_lazy("restored"),
+    DeletionStatus.FAILED: gettext_lazy("failed"),
     DeletionStatus.KEPT: gettext_lazy("not deleted"),
 }
 """Statuses of messages in the legend, the titles of bars, and the table."""
@@ -121,7 +123,8 @@ class ChannelPages:
 class Times:
     """Everything that the template draws.
 
-    title: the window in words. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
+    title: the window in words. first_at, last_at: of all messages of the purge, if the window shows them all, in place
+    of the title. earlier, later: URLs of the windows beside it; "" if the purge has no messages there.
     most: messages in the fullest slot. statuses: those of any message shown, with their labels. channels: the pages of
     the purge's channels.
     """
@@ -137,6 +140,8 @@ class Times:
     channels: ChannelPages
     is_exact: bool
     statuses: Sequence[tuple[DeletionStatus, str | Promise]]
+    first_at: dt.datetime | None = None
+    last_at: dt.datetime | None = None
     height: int = HEIGHT
 
 
@@ -147,12 +152,14 @@ def describe_times(
     *,
     find_channels: Callable[[Sequence[int]], Mapping[int, Channel]],
     entries: Sequence[BucketEntry] | None = None,
+    deleted_since: DeletedSince | None,
 ) -> Times | None:
     """Return the strips of the largest channels; None if there is nothing to show.
 
     query: `zoom` and `at`, a time in the window, as Unix seconds; `rows`, the number of channels before those of a
     whole page; anything else means only the largest. find_channels: returns those that the viewer may see. entries: of
-    the manifest in its channels, if they are read already. Raises `BadInput`.
+    the manifest in its channels, if they are read already. deleted_since: messages of a preview that other purges have
+    deleted, which are not drawn; None: not known. Raises `BadInput`.
     """
     if manifest.first_at is None or manifest.last_at is None:
         return None
@@ -167,7 +174,9 @@ def describe_times(
     zoom, at = _read_query(query, manifest.last_at)
     at = min(max(at, manifest.first_at), manifest.last_at)
     window = everything if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
-    found = count_over_time(purge, window, [channel.pk for channel in shown], entries=entries)
+    found = count_over_time(
+        purge, window, [channel.pk for channel in shown], entries=entries, without=deleted_since or {}
+    )
     totals = [[slot.total() for slot in row.counts] for row in found.rows]
     most = max((max(numbers, default=0) for numbers in totals), default=0)
     into, names = closer(zoom, window), _name_slots(totals, found.edges)
@@ -198,7 +207,11 @@ def describe_times(
             start, len(channel_ids), manifest.channel_count, url_of=lambda number: _url(zoom, at, start=number)
         ),
         is_exact=found.is_exact,
-        statuses=[(status, STATUS_LABELS[status]) for status in statuses],
+        statuses=[
+            (status, gettext("found") if deleted_since is None else STATUS_LABELS[status]) for status in statuses
+        ],
+        first_at=manifest.first_at if zoom is Zoom.ALL else None,
+        last_at=manifest.last_at if zoom is Zoom.ALL else None,
     )
 
 

@@ -25,13 +25,13 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import purge_for, visible_channels
 from moderation.operations.preview.exclusions import exclude_messages, include_messages
 from moderation.operations.preview.narrowing import keep_author, keep_channel, keep_other_authors
-from moderation.operations.purging.approvals import approvals_for
 from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.lifecycle import confirm_purge, discard_preview
 from moderation.operations.purging.listing import list_deleted, list_purges
 from moderation.presentation.html import fill_named
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_on_commit, enqueue_scan_on_commit
+from moderation.views.attention import list_attention
 from moderation.views.polling import render_live
 from moderation.views.purge_page import describe_live, describe_page, describe_zoom, panel_version, poll_version
 from moderation.views.session import actor_of
@@ -64,7 +64,6 @@ def purges(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "purges",
         "page": listed,
-        "approval_requests": approvals_for(request.user) if before is None and not state else None,
         "filters": _label_filters(_COMMON_FILTERS),
         "more_filters": _label_filters(shown for shown in STATE_LABELS if shown not in _COMMON_FILTERS),
         "state": state,
@@ -77,6 +76,8 @@ def purges(request: HttpRequest) -> HttpResponse:
             channel="" if channel_id is None else str(channel.full_name if channel else channel_id),
         ),
     }
+    if not (state or moderator or channel_id is not None or before is not None):
+        context |= list_attention(request.user)[0].as_context()
     return render(request, "moderation/purge/list.html", context)
 
 

@@ -16,7 +16,8 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import ChatUser
 from moderation.forms import read_cursor, read_selected
 from moderation.models import Purge
-from moderation.operations.access.visibility import name_of, purge_for, visible_channels
+from moderation.operations.access.staff_names import mark_shared_names
+from moderation.operations.access.visibility import VIEW_PURGES, purge_for, visible_channels
 from moderation.operations.lookup.message_history import part_of_message
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.selection.summary import describe_purges
@@ -102,11 +103,12 @@ def _request_or_show(
     known = visible_channels(request.user).select_related("guild").in_bulk(offer.channel_ids)
     channels = [known[channel_id] for channel_id in offer.channel_ids if channel_id in known]
     authors, author_count = _name_authors(purge, part, is_whole=offer.is_whole)
+    mark_shared_names(request.user, [purge.moderator], right=VIEW_PURGES)
     context = {
         "nav": "purges",
         "purge": purge,
         "summary": describe_purges(request.user, [purge])[0].summary,
-        "moderator": name_of(purge.moderator),
+        "moderator": purge.moderator,
         "offer": offer,
         "channels": channels,
         "channel_count": offer.channel_count,

@@ -37,6 +37,11 @@ def squeeze(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
 
 
+def counts_of(html: str) -> list[str]:
+    """Return the numbers at the beginning of the lines."""
+    return [squeeze(one).strip() for one in re.findall(r'<span class="deleted-count">(.*?)<div', html, re.DOTALL)]
+
+
 def purge_of(mona: User, count: int = 3) -> Purge:
     channel = make_channel(guild="Harbour")
     write(channel, old_ids(count))
@@ -100,9 +105,16 @@ def test_restored_messages_are_not_counted_and_a_restored_purge_is_not_listed(mo
     request_undo(whole.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(partly)
     run_to_end(whole)
-    html = read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
+    client = sign_in(mona)
+    html = read_html(client, f"/purges/?view=deleted&by={mona.username}")
     assert f"/purges/{whole.pk}/" not in html
-    assert re.findall(r'<b class="deleted-count">(\d+)</b>', html) == ["5"]
+    assert counts_of(html) == ["5 of 10"]
+    assert "5 of 10 deleted" in squeeze(read_html(client, f"/purges/?by={mona.username}"))
+
+
+def test_the_number_stands_alone_where_all_is_deleted(mona: User, sign_in: SignIn) -> None:
+    purge_of(mona, 7)
+    assert counts_of(read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")) == ["7"]
 
 
 def test_previews_are_not_listed(mona: User, sign_in: SignIn) -> None:

@@ -34,6 +34,15 @@ def part(page: str, name: str) -> str:
     return section[0]
 
 
+def test_deleting_messages_is_offered_beside_the_search_and_not_among_what_needs_attention(
+    mona: User, sign_in: SignIn
+) -> None:
+    page = sign_in(mona).get("/").content.decode()
+    attention = part(page, "attention")
+    assert 'href="/delete/"' not in attention
+    assert re.search(r'href="/delete/"\s*>Delete messages …</a>', page.split(attention)[0])
+
+
 def test_each_node_has_its_state_and_load(otto: User, sign_in: SignIn) -> None:
     client = sign_in(otto)
     board, health = (client.get(path).content.decode() for path in ("/", "/health/"))

@@ -11,6 +11,8 @@ from django.test import Client
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.models.users import User
 from chatstore.store import cassandra
+from moderation.domain.states import PurgeState
+from moderation.models import Purge
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -42,6 +44,7 @@ def test_home_and_a_purge_are_shown_without_it(previewed: PreviewedPurge, mona: 
     home = client.get("/")
     assert home.status_code == 200
     assert "listed by name only" in home.content.decode()
+    assert "messages can be neither read nor deleted. Purges and previews wait" in home.content.decode()
     purge = client.get(f"/purges/{previewed.purge.pk}/")
     assert purge.status_code == 200
     page = purge.content.decode()
@@ -60,6 +63,18 @@ def test_home_says_so_before_its_lists_and_names_them_truly(
     for wrong in ("Channels by recent activity", "Other channels by server", "the most active channels"):
         assert wrong not in home
     assert previewed.channel.name in home
+
+
+def test_purges_at_work_wait_for_it_on_home(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn, request: pytest.FixtureRequest
+) -> None:
+    Purge.objects.filter(pk=previewed.purge.pk).update(state=PurgeState.RUNNING)
+    client, waits = sign_in(mona), "waiting for the message store"
+    assert waits not in client.get("/").content.decode()
+    request.getfixturevalue("_store_is_unavailable")
+    home = client.get("/").content.decode()
+    line = home[home.index(f'href="/purges/{previewed.purge.pk}/"') :].split("</li>")[0]
+    assert re.findall(r'class="chip[^"]*">([^<]+)<', line) == [waits]
 
 
 @pytest.mark.usefixtures("_store_is_unavailable")

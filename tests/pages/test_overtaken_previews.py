@@ -74,7 +74,44 @@ def test_what_another_purge_has_deleted_since_is_not_in_the_number(
     assert "Preview again" in text
     listed = read_html(sign_in(mona), f"/purges/{draft.pk}/messages/")
     assert "40 messages found" in listed
-    assert "have been deleted by other purges since" in listed
+    words = " ".join(re.sub(r"<[^>]+>", " ", listed).split())
+    assert re.search(r"10 of the 40 .* have been deleted by other purges since then\. 30 are left\.", words)
+
+
+def numbers_in(html: str, pattern: str) -> list[int]:
+    return [int(number) for number in re.findall(pattern, html)]
+
+
+def messages_over_time(html: str) -> list[int]:
+    """Return the numbers of messages in the charts of when they were posted, by channel."""
+    strips = re.findall(r'class="strip time-strip".*?</svg>', html, re.DOTALL)
+    return [sum(numbers_in(strip, r"<title>[^<]*: (\d+) message")) for strip in strips]
+
+
+def charts_of(html: str) -> tuple[int, list[int], list[int]]:
+    """Return the messages to delete in the chart of buckets, in those of times and in the table of channels."""
+    in_buckets = sum(numbers_in(html, r"<title>[^<]*\b(\d+) to delete"))
+    cells = re.findall(r'data-label="To delete">(.*?)</td>', html, re.DOTALL)
+    return in_buckets, messages_over_time(html), [int(re.sub(r"<[^>]+>", " ", cell)) for cell in cells]
+
+
+def test_the_charts_and_the_channels_of_an_overtaken_preview_are_of_what_is_left(
+    mona: User, channel: Channel, sign_in: SignIn
+) -> None:
+    other = make_channel()
+    write(other, old_ids(5, buckets_ago=4))
+    draft, client = (
+        preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR, WILMA)))),
+        sign_in(mona),
+    )
+    url = f"/purges/{draft.pk}/"
+    assert charts_of(read_html(client, url)) == (45, [40, 5], [40, 5])
+    purge_now(mona, Selection(channel_ids=(channel.pk,), where=Author((WILMA,))))
+    html = read_html(client, url)
+    assert charts_of(html) == (35, [30, 5], [30, 5])
+    assert "Only the numbers by author and the plan by period still include them." in html
+    zoomed = client.get(url, {"zoom": "all"}, headers={"HX-Request": "true", "HX-Target": "times"}).content.decode()
+    assert messages_over_time(zoomed) == [30, 5]
 
 
 def test_what_is_restored_is_in_the_number_again(mona: User, channel: Channel, draft: Purge) -> None:
@@ -112,3 +149,5 @@ def test_of_very_many_messages_the_number_is_not_known(
     text = text_of(sign_in(mona), draft)
     assert "Delete up to 40 messages?" in text
     assert "not counted how many are left" in text
+    page = read_html(sign_in(mona), f"/purges/{draft.pk}/")
+    assert ["found" in legend.split("<details")[0] for legend in page.split('class="strip-foot"')[1:]] == [True, True]

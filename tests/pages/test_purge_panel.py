@@ -8,9 +8,13 @@ from collections.abc import Callable
 from django.test import Client
 
 from chatstore.models.users import User
+from moderation.domain.packing import pack_ids
+from moderation.models import Purge
 from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.purging.execution import WRITTEN_AGAIN
 from tests.conftest import make_user
 from tests.moderation.channels import by_victor, confirm, preview, run_to_end
+from tests.moderation.stored_sums import store_sums
 from tests.pages.conftest import PreviewedPurge
 
 SignIn = Callable[[User], Client]
@@ -42,6 +46,23 @@ def test_it_shows_why_messages_were_not_deleted(previewed: PreviewedPurge, mona:
     html = panel_of(sign_in(mona), run_to_end(queued).pk)
     assert "<dt>Deleted</dt> <dd>5</dd>" in html
     assert "<dt>Kept by a hold</dt> <dd>1</dd>" in html
+
+
+def test_it_shows_why_messages_failed_and_offers_to_retry(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    ended = run_to_end(confirm(previewed.moderator, previewed.purge))
+    failed = {"deleted": 4, "failed": 2, "failed_ids": pack_ids(previewed.victor_ids[:2]), "error": WRITTEN_AGAIN}
+    assert ended.steps.update(**failed) == 1
+    store_sums()
+    Purge.objects.filter(pk=ended.pk).update(state="done_with_failures")
+    html = panel_of(sign_in(mona), ended.pk)
+    reason = "They came back after each deletion, because something writes them again. Retry."
+    assert html.count(reason) == 1
+    assert f'action="/purges/{ended.pk}/retry/"' in html
+    others = panel_of(sign_in(make_user("otto", group="operators")), ended.pk)
+    assert reason in others
+    assert "/retry/" not in others
 
 
 def test_while_the_purge_runs_it_is_fetched_again(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

@@ -22,6 +22,7 @@ from moderation.operations.purging.controls import CONTROLS
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.chatstore.channels import fresh_id
+from tests.chatstore.reports import report
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
@@ -125,6 +126,24 @@ def test_the_list_of_one_author_or_channel_keeps_or_restores_it(
     request_undo(purge.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
     run_to_end(purge)
     assert "Restore these messages" not in read_html(client, f"{path}messages/?author={VICTOR}")
+
+
+def test_only_this_author_leaves_a_preview_of_the_author_alone(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    client, purge = sign_in(mona), preview(mona, everything_in(channels))
+    path = f"/purges/{purge.pk}/"
+    page = read_html(client, path)
+    assert f'name="only_author" value="{WILMA}"' in page
+    response = client.post(f"{path}narrow/", read_fields(page, f"{path}narrow/") | {"only_author": str(WILMA)})
+    narrowed = Purge.objects.get(pk=int(response["Location"].strip("/").split("/")[1]))
+    if narrowed.state == PurgeState.SCANNING:
+        scan_purge(narrowed.pk)
+        narrowed.refresh_from_db()
+    assert narrowed.manifest == 20
+    run_to_end(confirm(mona, narrowed))
+    assert ids_of(channels[0], bucket()) == old_ids(40)[0:20:2]
+    assert ids_of(channels[1], bucket()) == old_ids(40)[20:40:2]
 
 
 def test_a_preview_changed_meanwhile_is_shown_in_its_current_state(
@@ -241,6 +260,46 @@ def test_an_author_whom_a_hold_kept_is_not_offered(
     assert f"/undo/?author={held}" not in read_html(sign_in(mona), f"/users/{held}/")
 
 
+def test_purges_of_which_a_hold_kept_all_of_an_author_are_marked_where_they_are_listed(
+    channels: tuple[Channel, Channel], mona: User, lena: User, sign_in: SignIn
+) -> None:
+    client, held, ids = sign_in(mona), fresh_id(), old_ids(4, buckets_ago=20)
+    write(channels[0], ids, author=held)
+    ChatUser.objects.create(pk=held, name="held")
+    case = report(channels[0], ids[3], author=held)
+    pages = (f"/users/{held}/", f"/users/{held}/panel/", f"/reports/{case.pk}/")
+
+    def marks() -> list[int]:
+        return [read_html(client, path).count(">kept by a hold</span>") for path in pages]
+
+    # First a purge without a hold, then one from which a hold keeps everything.
+    for at in (0, 1):
+        one = Selection(channel_ids=(channels[0].pk,), message_ids=(ids[at],))
+        confirmed = confirm(mona, preview(mona, one))
+        hold = place_hold(HoldRequest(author=str(held)), reason="case 1", actor=mona) if at else None
+        run_to_end(confirmed)
+        assert marks() == [at, at, at]
+    assert "(kept by a hold)" not in read_html(client, pages[0])
+    assert hold is not None
+    lift_hold(hold.pk, actor=lena, reason="The case is closed")
+    # What was kept then, was kept.
+    assert marks() == [1, 1, 1]
+
+
+def test_messages_of_which_a_hold_kept_all_are_not_counted_as_deleted(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    held = fresh_id()
+    write(channels[0], old_ids(3, buckets_ago=20), author=held)
+    ChatUser.objects.create(pk=held, name="held")
+    confirmed = confirm(mona, preview(mona, Selection(channel_ids=(channels[0].pk,), where=Author((held,)))))
+    place_hold(HoldRequest(author=str(held)), reason="case 1", actor=mona)
+    run_to_end(confirmed)
+    page = read_html(sign_in(mona), f"/users/{held}/")
+    assert re.search(r"3 messages included in a purge\s*\(kept by a hold\)", page)
+    assert re.search(r"<dt>Purges</dt>\s*<dd>\s*1\s*<span[^>]*>\(kept by a hold\)", page)
+
+
 def test_an_author_of_whom_a_hold_kept_a_part_is_offered_without_a_number(
     channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
 ) -> None:
@@ -283,6 +342,6 @@ def test_fifty_authors_of_a_purge_can_be_restored_one_by_one(mona: User, sign_in
     purge = purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(ids)))
     page = read_html(sign_in(mona), f"/purges/{purge.pk}/")
     assert len(re.findall(rf'href="/purges/{purge.pk}/undo/\?author=\d+', page)) == 50
-    assert "Show 6 of 44 more authors" in page
+    assert "Show the next 6 of the 44 other authors" in page
     assert "Show 38 more authors" in page
     assert "and 10 other authors" in page

@@ -15,10 +15,15 @@ from chatstore.domain.snowflakes import make_snowflake, unix_ms
 from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.filters import Author
+from moderation.domain.packing import pack_ids
 from moderation.domain.selection import Selection
+from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.holds import HoldRequest, place_hold
-from moderation.operations.preview import time_strips
+from moderation.operations.preview import bucket_strip, time_strips
+from moderation.operations.preview.bucket_strip import PurgeMap
+from moderation.operations.preview.manifest_summary import summary_of
+from moderation.operations.purging.execution import WRITTEN_AGAIN
 from moderation.operations.purging.lifecycle import discard_preview
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -34,6 +39,7 @@ from tests.moderation.channels import (
     run_to_end,
     write,
 )
+from tests.moderation.stored_sums import store_sums
 from tests.pages.reading import read_html
 from tests.pages.restoring import restore
 
@@ -225,6 +231,43 @@ def test_what_a_hold_keeps_is_not_drawn_as_to_be_deleted(mona: User, sign_in: Si
     assert "is-to-delete" not in html
 
 
+@pytest.mark.parametrize("max_ids", [time_strips.MAX_IDS, 0])
+def test_what_failed_is_drawn_as_such(
+    mona: User, sign_in: SignIn, max_ids: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_strips, "MAX_IDS", max_ids)
+    purge = purge_with_failures(mona)
+    html = read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    assert legend_of(html) == ["deleted", "failed"]
+    # Estimates spread both evenly.
+    assert parts_of(html) == [[["failed"], ["deleted"]] if max_ids else [["deleted", "failed"]] * 2]
+
+
+@pytest.mark.parametrize("max_channels", [bucket_strip.MAX_FULL_CHANNELS, 0])
+def test_the_strip_of_all_messages_draws_them_so_too(
+    mona: User, max_channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_strip, "MAX_FULL_CHANNELS", max_channels)
+    purge = purge_with_failures(mona)
+    strip = PurgeMap(purge, summary_of(purge), [channel.channel_id for channel in summary_of(purge).channels]).draw()
+    (bar,) = [bar for bar in strip.bars if bar.count]
+    assert (bar.count, bar.highlighted, bar.failed, bar.remaining, bar.kind) == (10, 5, 5, 0, "deleted")
+    assert strip.has_failed
+
+
+def purge_with_failures(mona: User) -> Purge:
+    """Return a finished purge of two minutes. Messages of the first one came back after each delete."""
+    channel = make_channel()
+    write(channel, raid_ids(2, 5))
+    purge = purge_now(mona, by_victor(channel))
+    failed = {"deleted": 5, "failed": 5, "failed_ids": pack_ids(raid_ids(1, 5)), "error": WRITTEN_AGAIN}
+    assert purge.steps.update(**failed) == 1
+    store_sums()
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.DONE_WITH_FAILURES)
+    purge.refresh_from_db()
+    return purge
+
+
 def test_the_table_has_the_same_numbers(mona: User, sign_in: SignIn) -> None:
     channel = make_channel()
     write(channel, raid_ids(3, 4))
@@ -288,6 +331,7 @@ def test_many_bars_and_buckets_cost_no_more_queries(
     for purge in (spread(1), spread(12)):
         path = f"/purges/{purge.pk}/?zoom=all"
         read_html(client, path, **{"HX-Target": "times"})
-        # Session, user, permissions, the purge, its summary, channels, its buckets, the steps of some.
-        with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
+        # Session, user, permissions, the purge, what others deleted of it, its summary, channels, its buckets, the
+        # steps of some.
+        with django_assert_max_num_queries(12):  # type: ignore[attr-defined]
             read_html(client, path, **{"HX-Target": "times"})

@@ -119,6 +119,7 @@ def test_a_lead_of_one_guild_sees_what_was_deleted_there_and_by_whom(pair: Pair,
     timeline = client.get(f"/channels/{pair.here.pk}/?around={pair.ids[0]}").content.decode()
     assert "5 messages deleted" in timeline
     assert "in a purge that includes places you cannot see" in timeline
+    assert "in the whole purge" not in timeline
     assert pair.both.get_username() in timeline
     message = client.get(f"/channels/{pair.here.pk}/{pair.ids[0]}/").content.decode()
     assert "The purge includes places you cannot see." in message
@@ -198,7 +199,7 @@ def test_a_role_in_one_channel_sees_what_a_purge_of_the_guild_deleted_there_when
     assert f"Undo by {who}" in restored
     assert f"/channels/{pair.here.pk}/{pair.ids[0]}/" in client.get(f"/find/?q={pair.ids[0]}")["Location"]
     user = client.get(f"/users/{pair.author}/").content.decode()
-    assert "5 messages in channels that you can see, in purges that include places you cannot see." in user
+    assert "5 messages in channels that you can see, in a purge that includes places you cannot see." in user
     profile = profile_of(cleo, pair.author)
     assert (profile.activity[0].matched, profile.hidden_matched, profile.purge_count) == (5, 5, 1)
     assert profile_of(pair.both, pair.author).hidden_matched == 0

@@ -91,6 +91,19 @@ def test_an_undo_needs_a_reason_which_is_stored_and_shown(purge: Purge, mona: Us
     assert f'<time datetime="{purge.undos.get().requested_at.isoformat()}"' in page
 
 
+def test_a_sum_is_shown_only_if_it_has_several_parts(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client, path = sign_in(mona), f"/purges/{purge.pk}/"
+    restore(client, f"{path}undo/")
+    run_purge(purge.pk)
+    page = client.get(path).content.decode()
+    assert "<b>40</b><span>restored</span>" in page
+    assert "<span>requested</span>" not in page
+    purge.undos.update(restored=35, withdrawn=5)
+    page = client.get(path).content.decode()
+    assert "<b>5</b><span>deleted by their authors</span>" in page
+    assert "<b>40</b><span>requested</span>" in page
+
+
 def test_a_form_that_is_sent_twice_leads_to_the_undo_under_way(purge: Purge, mona: User, sign_in: SignIn) -> None:
     client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
     assert restore(client, url) == f"/purges/{purge.pk}/"

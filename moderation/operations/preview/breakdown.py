@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +11,11 @@ from django.db.models import Q
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.coordination.clock import postgres_now
-from moderation.models import Purge, Undo
+from moderation.models import Hold, Purge, Undo
 from moderation.operations.holds import coverage_of, holds_in_force_since
-from moderation.operations.preview.manifest_summary import Summary
+from moderation.operations.preview.manifest_summary import Summary, stored_summaries
 from moderation.operations.steps.deleted_ids import count_deleted
+from moderation.operations.steps.totals import count_each_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +46,18 @@ class AuthorShare:
 
 
 def share_by_channel(
-    summary: Summary, channels: Mapping[int, Channel], deleted: Mapping[int, int]
+    summary: Summary, channels: Mapping[int, Channel], deleted: Mapping[int, int], deleted_since: Mapping[int, int]
 ) -> list[ChannelShare]:
     """Return the largest channels of the manifest. channels: those that the viewer may see.
 
-    deleted: number of messages that are still deleted, by channel.
+    deleted: number of messages that are still deleted, by channel. deleted_since: of those of a preview that other
+    purges have deleted.
     """
     return [
         ChannelShare(
             one.channel_id,
             channels.get(one.channel_id),
-            one.matched,
+            one.matched - deleted_since.get(one.channel_id, 0),
             one.kept,
             deleted.get(one.channel_id, 0),
             bucket_days(one.first_bucket)[0].isoformat(),
@@ -89,20 +92,54 @@ def held_authors(purge: Purge, summary: Summary, *, held: int) -> frozenset[int]
     Only what was held is recorded, not by which hold: those count that were in force from before the purge began to
     delete until it ended, in all of its channels.
     """
-    if not held or purge.started_at is None:
-        return frozenset()
+    return _held_authors([(purge, summary, held)]).get(purge.pk, frozenset())
+
+
+def purges_kept_by_holds(author_id: int, purges: Collection[Purge]) -> frozenset[int]:
+    """Return the IDs of the purges of which holds kept all messages of an author, as far as `held_authors` knows.
+
+    Takes at most three statements, for any number of purges.
+    """
+    held = count_each_held([purge.pk for purge in purges])
+    summaries = stored_summaries(held) if held else {}
+    known = [(purge, summaries[purge.pk], held[purge.pk]) for purge in purges if purge.pk in summaries]
+    return frozenset(purge_id for purge_id, authors in _held_authors(known).items() if author_id in authors)
+
+
+def _held_authors(known: Sequence[tuple[Purge, Summary, int]]) -> dict[int, frozenset[int]]:
+    """Return `held_authors` of purges with their summaries and numbers of held messages, by ID."""
+    known = [(purge, summary, held) for purge, summary, held in known if held and purge.started_at is not None]
+    if not known:
+        return {}
+    now = postgres_now()
+    ended = {purge.pk: purge.finished_at or now for purge, _, _ in known}
+    counts = {author for _, summary, _ in known for author, _count in summary.authors}
+    channel_ids = {one.channel_id for _, summary, _ in known for one in summary.channels}
+    holds = list(
+        holds_in_force_since(min(ended.values())).filter(
+            Q(author_id__in=counts) | Q(author_id=None, message_id=None),
+            Q(channel_id=None) | Q(channel_id__in=channel_ids),
+        )
+    )
+    return {
+        purge.pk: _authors_kept(summary, held, [hold for hold in holds if _lasted(hold, purge, ended[purge.pk])])
+        for purge, summary, held in known
+    }
+
+
+def _lasted(hold: Hold, purge: Purge, ended_at: dt.datetime) -> bool:
+    """Return whether a hold was in force from before the purge began to delete until it ended."""
+    is_before = purge.started_at is not None and hold.placed_at < purge.started_at
+    return is_before and (hold.lifted_at is None or hold.lifted_at > ended_at)
+
+
+def _authors_kept(summary: Summary, held: int, in_force: Sequence[Hold]) -> frozenset[int]:
     counts = dict(summary.authors)
     channel_ids = [one.channel_id for one in summary.channels]
-    in_force = holds_in_force_since(purge.finished_at or postgres_now()).filter(
-        Q(author_id__in=counts) | Q(author_id=None, message_id=None),
-        Q(channel_id=None) | Q(channel_id__in=channel_ids),
-        placed_at__lt=purge.started_at,
-    )
-    found = list(in_force)
     if len(channel_ids) < summary.channel_count:
         # Holds in single channels may not cover those that are not listed.
-        found = [hold for hold in found if hold.channel_id is None]
-    coverages = [coverage_of(found, channel_id) for channel_id in channel_ids]
+        in_force = [hold for hold in in_force if hold.channel_id is None]
+    coverages = [coverage_of(in_force, channel_id) for channel_id in channel_ids]
     kept = {
         author for author in counts if all(coverage.everything or author in coverage.authors for coverage in coverages)
     }

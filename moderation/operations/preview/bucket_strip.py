@@ -17,6 +17,7 @@ from chatstore.operations.gateway.timeline import BucketCount, count_buckets, co
 from moderation.domain.outcomes import DeletionStatus, status_of_step
 from moderation.domain.states import DELETING, PurgeState
 from moderation.models import Purge
+from moderation.operations.preview.deleted_since import DeletedSince, count_by_bucket
 from moderation.operations.preview.manifest_summary import BucketEntry, Summary, entries_in
 from moderation.operations.preview.purge_summary import FINAL_PURGES
 from moderation.presentation.strip import NARROW, Strip, StripBucket, draw_strip
@@ -39,6 +40,7 @@ class _Counts:
     kept: Counter[int] = field(default_factory=Counter)
     highlighted: Counter[int] = field(default_factory=Counter)
     restored: Counter[int] = field(default_factory=Counter)
+    failed: Counter[int] = field(default_factory=Counter)
     uncounted: set[int] = field(default_factory=set)
     read_in_part: set[int] = field(default_factory=set)
     frozen: set[int] = field(default_factory=set)
@@ -50,11 +52,18 @@ class _Counts:
             self.kept[bucket] += number
             self.highlighted[bucket] -= number
 
+    def fail(self, bucket: int, number: int) -> None:
+        """Count some messages of the purge as failed."""
+        if number:
+            self.failed[bucket] += number
+            self.highlighted[bucket] -= number
+
     def add(self, other: _Counts) -> None:
         """Add the counts of another channel."""
         self.kept.update(other.kept)
         self.highlighted.update(other.highlighted)
         self.restored.update(other.restored)
+        self.failed.update(other.failed)
         self.uncounted |= other.uncounted
         self.read_in_part |= other.read_in_part
         for bucket, done in other.is_deleted.items():
@@ -73,10 +82,9 @@ class PurgeMap:
     """Numbers of a purge's messages by bucket, read once, for the strip of all channels.
 
     Messages are highlighted while they exist, and empty once deleted. Uses the scan's own counts where available, so
-    that the picture is stable while the purge runs. Restored ones are told apart; those that are held, that failed, or
-    that a cancelled or discarded purge does not delete count as kept. With more than
-    `MAX_FULL_CHANNELS` channels, only buckets that the scan read are drawn, and only of all channels together, from
-    sums.
+    that the picture is stable while the purge runs. Restored and failed ones are told apart; those that are held, or
+    that a cancelled or discarded purge does not delete, count as kept. With more than `MAX_FULL_CHANNELS` channels,
+    only buckets that the scan read are drawn, and only of all channels together, from sums.
 
     entries: the buckets of the manifest in the channels; None if there are so many. is_whole: all buckets of the
     channels are drawn. total: before the purge deletes; None if the number of any bucket is not known.
@@ -86,13 +94,23 @@ class PurgeMap:
     is_whole = False
     total: MessageTotal | None = None
 
-    def __init__(self, purge: Purge, summary: Summary, channel_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        purge: Purge,
+        summary: Summary,
+        channel_ids: Sequence[int],
+        *,
+        deleted_since: DeletedSince | None = None,
+    ) -> None:
         """Read the numbers. channel_ids: those that the viewer may see; of very many channels some of them.
+
+        deleted_since: messages of a preview that other purges have deleted, which are not drawn.
 
         Sums are of all channels: a purge is visible only to accounts that may see all of them.
         """
         self._counts: defaultdict[int, _Counts] = defaultdict(_Counts)
         self._is_expired = purge.state == PurgeState.EXPIRED
+        self._deleted_since = count_by_bucket(deleted_since or {})
         if max(summary.channel_count, len(channel_ids)) > MAX_FULL_CHANNELS:
             if channel_ids:
                 self._read_sums(purge, summary)
@@ -108,6 +126,7 @@ class PurgeMap:
         for counts in self._counts.values():
             total.add(counts)
         kept, highlighted = total.kept, total.highlighted
+        highlighted.subtract(self._deleted_since)
         if self._is_expired:
             kept.update(highlighted)
             highlighted = Counter()
@@ -116,10 +135,11 @@ class PurgeMap:
                 bucket,
                 None
                 if bucket in total.read_in_part or (bucket in total.uncounted and not highlighted[bucket])
-                else kept[bucket] + highlighted[bucket],
+                else kept[bucket] + highlighted[bucket] + total.failed[bucket],
                 highlighted=highlighted[bucket] - total.restored[bucket],
                 is_deleted=total.is_deleted.get(bucket, False),
                 restored=total.restored[bucket],
+                failed=total.failed[bucket],
             )
             for bucket in kept.keys() | highlighted.keys()
         )
@@ -132,10 +152,10 @@ class PurgeMap:
             if period.is_partial:
                 counts.read_in_part.add(period.bucket)
         # One query each, because each has an index of its own.
-        for name in ("held", "failed"):
+        for name, count in (("held", counts.keep), ("failed", counts.fail)):
             some = purge.steps.filter(**{f"{name}__gt": 0}).order_by()
             for bucket, number in some.values_list("bucket").annotate(Sum(name)):
-                counts.keep(bucket, number)
+                count(bucket, number)
         has_ended = purge.state in FINAL_PURGES
         done: Counter[int] = Counter()
         for bucket, deleted, gone, undone in purge.periods.values_list("bucket", "deleted", "already_gone", "undone"):
@@ -165,8 +185,9 @@ class PurgeMap:
             counts, status = self._counts[channel_id], status_of_step(state)
             if status is DeletionStatus.KEPT:
                 counts.keep(bucket, count)
-            else:
-                counts.keep(bucket, failed)
+                continue
+            counts.fail(bucket, failed)
+            if status is not DeletionStatus.FAILED:
                 counts.is_deleted[bucket] = counts.is_deleted.get(bucket, True) and status is DeletionStatus.DELETED
 
     def _read_restored(self, purge: Purge) -> None:
@@ -189,7 +210,9 @@ class PurgeMap:
                     if other.count is None:
                         counts.uncounted.add(other.bucket)
                 elif other.bucket not in counts.read_in_part:
-                    numbers.append(counts.kept[other.bucket] + counts.highlighted[other.bucket])
+                    numbers.append(
+                        counts.kept[other.bucket] + counts.highlighted[other.bucket] + counts.failed[other.bucket]
+                    )
                     continue
                 numbers.append(other.count)
                 is_estimate |= other.measured_at is not None

@@ -12,15 +12,16 @@ import datetime as dt
 import heapq
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import Sum
 
-from chatstore.domain.buckets import BucketKey
+from chatstore.domain.buckets import BucketKey, bucket_days, bucket_of
 from chatstore.domain.snowflakes import time_of
+from chatstore.operations.gateway.timeline import last_day_of
 from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge
@@ -103,6 +104,14 @@ class Summary:
     @property
     def last_at(self) -> dt.datetime | None:
         return None if self.last_id is None else time_of(self.last_id)
+
+    @property
+    def only_period(self) -> tuple[dt.date, dt.date] | None:
+        """Return the first and last day of the bucket with all messages, today at most; None if there are several."""
+        if self.first_id is None or self.last_id is None:
+            return None
+        bucket = bucket_of(self.first_id)
+        return (bucket_days(bucket)[0], last_day_of(bucket)) if bucket == bucket_of(self.last_id) else None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Summary:
@@ -268,6 +277,12 @@ def list_channels(purge: Purge, *, start: int) -> list[int]:
     sums = purge.manifest_buckets.order_by().values("channel_id").annotate(matched=Sum("count"))
     ordered = sums.order_by("-matched", "channel_id").values_list("channel_id", flat=True)
     return list(ordered[start : start + MAX_CHANNELS])
+
+
+def stored_summaries(purge_ids: Collection[int]) -> dict[int, Summary]:
+    """Return the stored summaries of frozen manifests, by the IDs of the purges; others are left out."""
+    stored = ManifestSummary.objects.filter(purge__in=purge_ids).values_list("purge_id", "data")
+    return {purge_id: Summary.from_json(data) for purge_id, data in stored if OPEN_CHANNELS not in data}
 
 
 def summary_of(purge: Purge) -> Summary:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models.functions import Substr
@@ -51,11 +51,17 @@ class TimeRows:
 
 
 def count_over_time(
-    purge: Purge, window: Window, channel_ids: Sequence[int], *, entries: Sequence[BucketEntry] | None = None
+    purge: Purge,
+    window: Window,
+    channel_ids: Sequence[int],
+    *,
+    entries: Sequence[BucketEntry] | None = None,
+    without: Mapping[BucketKey, set[int]],
 ) -> TimeRows:
     """Count the messages that the purge includes in some channels, in each slot of a window.
 
-    entries: of the manifest in these channels, and maybe in others, if they are read already.
+    entries: of the manifest in these channels, and maybe in others, if they are read already. without: messages of a
+    preview that do not count.
     """
     times = window.edges
     edges = [first_id_at(unix_ms(time)) for time in times]
@@ -67,8 +73,10 @@ def count_over_time(
         is_wanted = count > 0 and channel_id in counts
         if is_wanted and first is not None and last is not None and last >= edges[0] and first < edges[-1]:
             spans[channel_id, bucket] = count, first, last
-    ids = _read_ids(purge, _choose(spans, edges))
-    sums = _read_sums(purge, {key: count for key, (count, _, _) in spans.items() if key not in ids})
+    ids = _read_ids(purge, _choose(spans, edges), without)
+    sums = _read_sums(
+        purge, {key: count - len(without.get(key, ())) for key, (count, _, _) in spans.items() if key not in ids}
+    )
     is_exact = True
     for key, (_, first, last) in spans.items():
         here, from_slot, to_slot = counts[key[0]], *_slots_of(first, last, edges)
@@ -121,7 +129,9 @@ def _slots_of(first: int, last: int, edges: Sequence[int]) -> tuple[int, int]:
     return from_slot, to_slot
 
 
-def _read_ids(purge: Purge, keys: Sequence[BucketKey]) -> dict[BucketKey, dict[DeletionStatus, list[int]]]:
+def _read_ids(
+    purge: Purge, keys: Sequence[BucketKey], without: Mapping[BucketKey, set[int]]
+) -> dict[BucketKey, dict[DeletionStatus, list[int]]]:
     """Return the ids of some buckets by status. A bucket may have several steps."""
     found: defaultdict[BucketKey, dict[DeletionStatus, list[int]]] = defaultdict(lambda: defaultdict(list))
     if not keys:
@@ -131,7 +141,9 @@ def _read_ids(purge: Purge, keys: Sequence[BucketKey]) -> dict[BucketKey, dict[D
     columns = steps.values_list("channel_id", "bucket", "ids", "state", "failed_ids", "undone_ids")
     for channel_id, bucket, packed, state, failed, undone in columns:
         parts, others = found[channel_id, bucket], unpack_ids(packed)
-        for status, some in ((DeletionStatus.RESTORED, undone), (DeletionStatus.KEPT, failed)):
+        if absent := without.get((channel_id, bucket)):
+            others = [message_id for message_id in others if message_id not in absent]
+        for status, some in ((DeletionStatus.RESTORED, undone), (DeletionStatus.FAILED, failed)):
             if some is not None:
                 apart = set(unpack_ids(some))
                 parts[status] += (message_id for message_id in others if message_id in apart)
@@ -152,6 +164,6 @@ def _read_sums(purge: Purge, counts: dict[BucketKey, int]) -> dict[BucketKey, Co
         for channel_id, bucket, state, count, failed, undone in columns:
             parts, restored = found[channel_id, bucket], count_packed(undone)
             parts[DeletionStatus.RESTORED] += restored
-            parts[DeletionStatus.KEPT] += failed
+            parts[DeletionStatus.FAILED] += failed
             parts[status_of_step(state)] += count - restored - failed
     return found

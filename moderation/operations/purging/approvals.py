@@ -25,10 +25,8 @@ from moderation.models import Purge, PurgeApproval
 from moderation.models.limits import REQUEST_LIFETIME
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import (
     ADD_PURGE,
-    VIEW_PURGES,
     Actor,
     decidable_purges,
     may_over,
@@ -41,10 +39,8 @@ from moderation.operations.access.visibility import (
 )
 from moderation.operations.purging.lifecycle import lock_preview, queue_purge
 from moderation.operations.purging.limits import approval_needed
-from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.claiming import brief_transaction, bump_version, lock_purge
 from moderation.operations.steps.one_by_one import act_one_by_one
-from moderation.operations.undo.listed_purges import with_list_facts
 
 APPROVE = "moderation.approve_purge"
 
@@ -162,17 +158,11 @@ def last_decided(purge: Purge) -> PurgeApproval | None:
     return decided.select_related("decided_by").first()
 
 
-def approvals_for(user: Actor) -> list[tuple[ListedPurge, PurgeApproval]]:
-    """Return the requests that a user may decide, oldest first, without their own; none without the permission."""
-    found = open_approvals(user)
-    purges, requested = [approval.purge for approval in found], {approval.purge_id for approval in found}
-    mark_shared_names(user, (approval.requested_by for approval in found), right=VIEW_PURGES)
-    listed = with_list_facts(user, describe_purges(user, purges, requested=requested))
-    return list(zip(listed, found, strict=True))
-
-
 def open_approvals(user: Actor) -> list[PurgeApproval]:
-    """Return the same requests alone, in one statement; in none for those without the permission."""
+    """Return the requests that a user may decide, oldest first, without their own, in one statement.
+
+    Without the permission there are none, and no statement is executed.
+    """
     if not user.has_perm(APPROVE):
         return []
     waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from django.db import connection
-from django.db.models import F, Sum
+from django.db.models import F, OuterRef, Q, Subquery, Sum
 
 from moderation.domain.states import STEP_STATES, StepKind
 from moderation.models import Purge, PurgePeriod, Step
@@ -84,6 +84,22 @@ def count_each_still_deleted(purge_ids: Sequence[int]) -> dict[int, int]:
     left = Sum(F("deleted") + F("already_gone") - F("undone"))
     counts = PurgePeriod.objects.filter(purge_id__in=purge_ids).order_by().values_list("purge_id").annotate(left=left)
     return {purge_id: int(count) for purge_id, count in counts}
+
+
+def deleted_in_all() -> Subquery:
+    """Return an expression for a queryset of purges: the number of messages that each deleted and did not restore.
+
+    None if it is not known: which of the restored ones were already gone is not counted.
+    """
+    sums = PurgePeriod.objects.filter(purge=OuterRef("pk")).order_by().values("purge")
+    sums = sums.annotate(gone=Sum("already_gone"), back=Sum("undone")).filter(Q(gone=0) | Q(back=0))
+    return Subquery(sums.values_list(Sum("deleted") - F("back")))
+
+
+def count_each_held(purge_ids: Collection[int]) -> dict[int, int]:
+    """Return the number of messages that holds kept, by the IDs of those purges that have any, in one query."""
+    held = Step.objects.filter(purge_id__in=purge_ids, held__gt=0).order_by().values_list("purge_id")
+    return {purge_id: int(count) for purge_id, count in held.annotate(total=Sum("held"))}
 
 
 def count_copies(totals: PurgeTotals, *, still_deleted: int, not_restored: int = 0) -> CopyCounts:

@@ -106,6 +106,11 @@ class UndoTotals:
         """Return the sums of the counted steps of an undo, as it was read from Postgres."""
         return cls(**{name: getattr(undo, name) for name in RESTORED_COUNTS})
 
+    @property
+    def has_others(self) -> bool:
+        """Return whether messages had another outcome than to be restored: only then is there a sum to show."""
+        return any((self.withdrawn, self.still_purged, self.already_live, self.no_copy, self.failed))
+
     def as_json(self) -> dict[str, int]:
         """Return the counts by name."""
         return asdict(self)

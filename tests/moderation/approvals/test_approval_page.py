@@ -14,6 +14,7 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, PurgeApproval, PurgeLimits
+from moderation.views import approving
 from tests.moderation.channels import confirm
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 from tests.pages.reading import read_page
@@ -62,7 +63,7 @@ def test_a_purge_that_waits_for_ones_approval_has_one_state_in_lists(
     for url in ("/", "/purges/"):
         listed = read_page(sign_in(lena), url).split(f'<a class="title" href="{at(purge)}">')[1].split("</li>")[0]
         assert listed.count('class="chip') == 1
-        assert "your approval" in listed
+        assert ">waiting for your approval<" in listed
 
 
 def test_a_request_of_ones_own_waits_for_approval_in_lists_as_on_its_page(
@@ -76,6 +77,17 @@ def test_a_request_of_ones_own_waits_for_approval_in_lists_as_on_its_page(
         assert chip in read_page(client, url)
 
 
+def test_the_plan_of_a_preview_is_conditional_on_the_approval(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge
+) -> None:
+    approval = request(mona, purge)
+    for account in (mona, lena):
+        page = " ".join(read_page(sign_in(account), at(purge)).split())
+        assert "After the approval: All are deleted right away." in page
+    sign_in(mona).post(at(purge) + "approval/withdraw/", {"approval": approval.pk})
+    assert "After the approval" not in read_page(sign_in(lena), at(purge))
+
+
 def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: SignIn, purge: Purge) -> None:
     approval = request(mona, purge)
     lead = sign_in(lena)
@@ -86,6 +98,18 @@ def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: S
     assert "rejected the last request" in answer
     assert "Keep &lt;i&gt;Victor&lt;/i&gt;" in answer
     assert "Request approval" in answer
+
+
+def test_only_an_approved_purge_is_enqueued(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueued: list[int] = []
+    monkeypatch.setattr(approving, "enqueue_on_commit", enqueued.append)
+    form, client = {"approval": request(mona, purge).pk}, sign_in(lena)
+    assert client.post(at(purge) + "approval/approve/", {"approval": purge.pk}).status_code == 400
+    assert enqueued == []
+    assert client.post(at(purge) + "approval/approve/", form).status_code == 302
+    assert enqueued == [purge.pk]
 
 
 def test_a_preview_with_a_request_has_one_state(mona: User, sign_in: SignIn, purge: Purge) -> None:

@@ -54,7 +54,7 @@ def test_the_notice_and_home_agree(lena: User, asked: PurgeApproval, sign_in: Si
         assert notice_of(read_page(client, url)) == notice_of(home)
     # The page of a request shows it itself.
     assert notice_of(read_page(client, f"/purges/{requests[0].purge_id}/")) == (
-        "1 purge and 1 permanent deletion wait for approval"
+        "1 purge and 1 other permanent deletion wait for approval"
     )
 
     reject_approval(asked.purge_id, asked.pk, approver=lena, reason="No")
@@ -74,6 +74,7 @@ def test_the_number_is_a_lower_bound_if_more_may_wait_than_are_read(
         request(moderator, preview_some(moderator, 20, channel))
     client = sign_in(lena)
     assert notice_of(read_page(client, "/")) == "3 purges wait for approval"
+    assert notice_of(read_page(client, f"/purges/{asked.purge_id}/")) == "2 other purges wait for approval"
     monkeypatch.setattr(approvals, "MAX_REQUESTS", 2)
     for url in ("/", "/purges/", "/preferences/"):
         assert notice_of(read_page(client, url)) == "2 or more purges wait for approval"

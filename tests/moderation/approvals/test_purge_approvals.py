@@ -18,11 +18,11 @@ from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import AuditEntry, Purge, PurgeApproval
 from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.purging.approvals import (
-    approvals_for,
     approve_purge,
     expire_approvals,
     last_decided,
     open_approval,
+    open_approvals,
     reject_approval,
     request_approval,
     withdraw_approval,
@@ -57,11 +57,11 @@ def test_above_the_limit_the_purge_waits_for_a_lead(mona: User, channel: Channel
 def test_an_approval_confirms_the_purge_in_the_name_of_its_moderator(mona: User, lena: User, channel: Channel) -> None:
     purge = preview_some(mona, 20, channel)
     asked = request(mona, purge)
-    assert [(listed.purge.pk, approval) for listed, approval in approvals_for(lena)] == [(purge.pk, asked)]
+    assert open_approvals(lena) == [asked]
     approved = approve_purge(purge.pk, asked.pk, approver=lena)
     assert (approved.state, approved.moderator, approved.reason) == (PurgeState.QUEUED, mona, "Spam wave")
     approve_purge(purge.pk, asked.pk, approver=lena)
-    assert approvals_for(lena) == []
+    assert open_approvals(lena) == []
     entries = AuditEntry.objects.filter(purge=purge).order_by("id").values_list("action", "actor")
     assert list(entries) == [
         ("purge_drafted", mona.pk),
@@ -79,7 +79,7 @@ def test_an_own_request_cannot_be_approved(lena: User, channel: Channel) -> None
     asked = request(lena, purge)
     with pytest.raises(BadInput, match="Ask another person"):
         approve_purge(purge.pk, asked.pk, approver=lena)
-    assert approvals_for(lena) == []
+    assert open_approvals(lena) == []
 
 
 def test_the_database_refuses_an_own_approval(mona: User, lena: User, channel: Channel) -> None:
@@ -182,7 +182,7 @@ def test_only_leads_of_every_guild_of_the_purge_see_and_decide(mona: User, lena:
             approve_purge(purge.pk, asked.pk, approver=person)
         with pytest.raises(error):
             reject_approval(purge.pk, asked.pk, approver=person, reason="x")
-        assert approvals_for(person) == []
+        assert open_approvals(person) == []
     approve_purge(purge.pk, asked.pk, approver=member("lead", Role.LEAD, channel, other))
     assert state_of(purge) == PurgeState.QUEUED
 

@@ -112,6 +112,15 @@ def test_what_is_restored_is_a_part_of_its_own_above_what_is_kept() -> None:
     assert bar.title == "4–13 March 2024: 100 messages, 50 deleted, 30 restored"
 
 
+def test_what_failed_is_a_part_of_its_own_below_what_was_restored() -> None:
+    strip = draw_strip([StripBucket(335, 100, highlighted=40, is_deleted=True, restored=20, failed=30)])
+    (bar,) = strip.bars
+    assert bar.y < bar.restored_y < bar.failed_y < bar.kept_y < bar.kept_y + bar.kept_height
+    assert bar.failed_height == pytest.approx(bar.height * 0.3, abs=0.2)
+    assert (bar.remaining, strip.has_failed) == (10, True)
+    assert bar.title == "4–13 March 2024: 100 messages, 40 deleted, 20 restored, 30 failed"
+
+
 def test_without_buckets_there_is_no_strip() -> None:
     assert draw_strip([]).bars == ()
 

@@ -16,7 +16,7 @@ from moderation.domain.states import ApprovalDecision, PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.preview.narrowing import keep_author, keep_channel
-from moderation.operations.purging.approvals import approvals_for, approve_purge
+from moderation.operations.purging.approvals import approve_purge, open_approvals
 from moderation.operations.purging.lifecycle import discard_preview
 from moderation.presentation.audit import facts_in_short
 from tests.moderation.channels import VICTOR, confirm, old_ids, preview
@@ -79,7 +79,7 @@ def test_a_change_or_its_end_closes_it(
     end(purge, mona)
     asked.refresh_from_db()
     assert (asked.decision, asked.decided_by) == (ApprovalDecision.CLOSED, None)
-    assert approvals_for(lena) == []
+    assert open_approvals(lena) == []
     entry = AuditEntry.objects.get(purge=purge, action="approval_closed")
     assert (entry.actor, entry.details["approval"]) == (mona, str(asked.pk))
     assert ("Cause", cause) in facts_in_short(entry.details)

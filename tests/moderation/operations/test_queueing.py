@@ -40,7 +40,7 @@ from tests.moderation.channels import (
     recent_ids,
     write,
 )
-from tests.moderation.incident.processes import enqueue_workers, running_worker
+from tests.moderation.incident.processes import enqueue_workers, pause_purges_of_other_tests, running_worker
 from tests.moderation.steps import quarantine_step
 from tests.waiting import LIMIT_SECONDS, wait_until
 
@@ -205,6 +205,7 @@ def test_no_job_is_enqueued_for_a_locked_or_other_channel_or_while_paused(mona: 
 @pytest.mark.slow
 @pytest.mark.alone
 def test_purge_undo_and_rewrite_follow_each_other_without_polling(mona: User, channel: Channel, tmp_path: Path) -> None:
+    pause_purges_of_other_tests()
     undone, rewrite = leave_rewrite_queued(mona, channel)
     parts = [old_ids(count, buckets_ago=ago) for count, ago in ((20_000, 5), (300, 4), (300, 3))]
     for part in parts:
@@ -246,7 +247,7 @@ def test_a_purge_without_a_worker_shows_it(mona: User, channel: Channel, sign_in
     assert wait.idle_seconds is not None
     assert 60 <= wait.idle_seconds < 60 + LIMIT_SECONDS
     page = sign_in(mona).get(f"/purges/{purge.id}/").content.decode()
-    assert re.search(r"No worker has picked this up for \d min", page)
+    assert re.search(r"No worker has picked this up for \d\smin", page)
     claim(purge)
     assert wait_of(mona, Purge.objects.get(id=purge.id)) is None
 

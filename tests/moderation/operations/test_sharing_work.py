@@ -25,7 +25,7 @@ from moderation.store import active_workers, pace
 from moderation.store.active_workers import ActiveProcess
 from tests.fake_time import FakeTime
 from tests.moderation.channels import VICTOR, confirm, everything, ids_of, make_channel, old_ids, preview, write
-from tests.moderation.incident.processes import enqueue_workers, running_worker
+from tests.moderation.incident.processes import enqueue_workers, pause_purges_of_other_tests, running_worker
 from tests.moderation.steps import claim_step
 from tests.waiting import wait_until
 
@@ -98,8 +98,7 @@ def test_a_limit_of_workers_can_be_set(mona: User, settings: Settings) -> None:
 @pytest.mark.slow
 @pytest.mark.alone
 def test_all_processes_of_a_worker_process_one_purge(mona: User, tmp_path: Path) -> None:
-    # Purges that other tests have left would be joined too.
-    Purge.objects.active().update(state=PurgeState.PAUSED)
+    pause_purges_of_other_tests()
     purge = confirm(mona, preview(mona, everything(many_buckets())))
     tokens: set[uuid.UUID | None] = set()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from chatstore.models.users import User
+from moderation.domain.states import PurgeState, StepState
 from moderation.models import Purge
 from tests.moderation.channels import WILMA, by_victor, confirm, make_channel, old_ids, preview, run_to_end, write
+from tests.moderation.stored_sums import store_sums
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 PERIODS = 90
@@ -36,3 +38,28 @@ def test_the_strip_of_a_purge_shows_its_messages_at_first_and_after_an_update(si
         expect(deleted).to_be_attached()
         page.locator("[data-strip]").scroll_into_view_if_needed()
         expect(deleted).to_be_in_viewport(timeout=20_000)
+
+
+def half_done_purge(name: str) -> Purge:
+    """Return a paused purge of what one author wrote in many periods, the older half of which is deleted."""
+    channel, moderator = make_channel(), User.objects.get(username=name)
+    for ago in range(PERIODS, 0, -1):
+        write(channel, old_ids(2, buckets_ago=ago))
+    purge = run_to_end(confirm(moderator, preview(moderator, by_victor(channel))))
+    newest = [step.ordinal for step in purge.steps.order_by("-bucket")[: PERIODS // 2]]
+    purge.steps.filter(ordinal__in=newest).update(state=StepState.PENDING, deleted=0, counted_at=None)
+    store_sums()
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.PAUSED, finished_at=None)
+    return purge
+
+
+def test_the_strip_of_an_unfinished_purge_shows_both_what_is_deleted_and_what_is_not(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 360, "height": 800})
+        purge = in_thread(lambda: half_done_purge(account[0]))
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        expect(page.locator("[data-strip] a")).to_have_count(PERIODS)
+        page.locator("[data-strip]").scroll_into_view_if_needed()
+        expect(page.locator("[data-strip] a.deleted .slot").last).to_be_in_viewport(ratio=1)
+        expect(page.locator("[data-strip] a.to-delete .slot").first).to_be_in_viewport(ratio=1)
