@@ -7,6 +7,7 @@ Date formats are translatable strings, in the syntax of Django's `date` filter.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -21,6 +22,7 @@ from moderation.presentation.date_patterns import DateFormat
 
 _KIB = 1024
 _DAY_SECONDS = 86_400
+_BESIDE_NUMBER = re.compile(r"(?<=\d) | (?=\d)")
 
 
 def format_number(value: float, *, digits: int = 0) -> str:
@@ -84,6 +86,12 @@ def format_size(count: float) -> str:
     return _("%(number)s TB") % {"number": format_number(size, digits=1)}
 
 
+def trim_decimals(quantity: str) -> str:
+    """Return a quantity without decimals that are zero: "5.0 ms" → "5 ms". For values that are round anyway."""
+    point = re.escape(_separators(get_language())[0])
+    return re.sub(rf"(?<=\d){point}0+(?!\d)", "", quantity)
+
+
 def format_file_size(size: int) -> str:
     """Return a size in binary units, as chats show files: 1536 → "1.5 KiB"."""
     if size < _KIB:
@@ -137,6 +145,11 @@ def format_count(value: int | None, noun: str) -> str:
     if value is None:
         return _UNKNOWN_COUNTS.get(noun, unknown)()
     return _COUNTS[noun](value) % {"count": format_number(value)}
+
+
+def keep_together(quantity: str) -> str:
+    """Return a quantity for a page, where no line breaks beside its numbers: "3 min 20 s" with no-break spaces."""
+    return _BESIDE_NUMBER.sub("\u00a0", quantity)
 
 
 def join_list(items: Iterable[str]) -> str:
@@ -315,11 +328,12 @@ def format_slot(wall: dt.datetime, *, this_year: int) -> str:
     return _SLOT_OF_YEAR(wall)
 
 
-_PAST: tuple[tuple[int, Callable[[int], str]], ...] = (
-    (60, lambda n: ngettext("%(count)s second ago", "%(count)s seconds ago", n)),
-    (60, lambda n: ngettext("%(count)s minute ago", "%(count)s minutes ago", n)),
-    (24, lambda n: ngettext("%(count)s hour ago", "%(count)s hours ago", n)),
-    (30, lambda n: ngettext("%(count)s day ago", "%(count)s days ago", n)),
+# Unit, and until when it is used. Less than two days are given in hours: "1 day ago" could be almost two.
+_PAST: tuple[tuple[int, int, Callable[[int], str]], ...] = (
+    (1, 60, lambda n: ngettext("%(count)s second ago", "%(count)s seconds ago", n)),
+    (60, 3_600, lambda n: ngettext("%(count)s minute ago", "%(count)s minutes ago", n)),
+    (3_600, 2 * _DAY_SECONDS, lambda n: ngettext("%(count)s hour ago", "%(count)s hours ago", n)),
+    (_DAY_SECONDS, 30 * _DAY_SECONDS, lambda n: ngettext("%(count)s day ago", "%(count)s days ago", n)),
 )
 # Unit, and from when on it is used. Less than two days are given in hours: "in 1 day" could be today or tomorrow.
 _FUTURE: tuple[tuple[int, int, Callable[[int], str]], ...] = (
@@ -330,14 +344,14 @@ _FUTURE: tuple[tuple[int, int, Callable[[int], str]], ...] = (
 
 
 def format_ago(time: dt.datetime, now: dt.datetime) -> str:
-    """Return "just now", "3 minutes ago", "2 days ago", or the day for anything older than a month."""
-    amount = (now - time).total_seconds()
-    if amount < 5:
+    """Return "just now", "3 minutes ago", "43 hours ago", "2 days ago", or the day for anything older than a month."""
+    seconds = (now - time).total_seconds()
+    if seconds < 5:
         return _("just now")
-    for size, phrase in _PAST:
-        if amount < size:
-            return phrase(int(amount)) % {"count": int(amount)}
-        amount /= size
+    for length, limit, phrase in _PAST:
+        if seconds < limit:
+            whole = int(seconds // length)
+            return phrase(whole) % {"count": whole}
     return format_short_day(time)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,12 +14,19 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolvers
 
 from chatstore.domain.roles import Role
-from chatstore.models import Channel, ChatUser
+from chatstore.domain.runs import Severity
+from chatstore.models import Channel, ChatUser, Finding
 from chatstore.models.users import User
+from chatstore.operations.bucket_jobs import compaction
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.findings.channels import HEAVY_BUCKET
+from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import ledger
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.operations.erasure.requests import request_erasure
+from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview.samples import SAMPLES
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.chatstore.recorded_statements import record_statements
@@ -117,6 +125,20 @@ def test_a_timeline_of_many_messages_costs_no_more_templates_and_queries(
     client = sign_in(mona)
     # Each is listed beside the other as opened lately.
     client.get(f"/channels/{many.pk}/")
+    assert_same(work_of(client, f"/channels/{few.pk}/"), work_of(client, f"/channels/{many.pk}/"))
+
+
+def test_a_timeline_of_many_gaps_costs_no_more_templates_and_queries(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    few, many = make_channel(), make_channel()
+    client = sign_in(mona)
+    for channel, number in ((few, 4), (many, 40)):
+        ids = old_ids(number)
+        write(channel, ids[::2], author=VICTOR + 1)
+        write(channel, ids[1::2])
+        purge_now(mona, by_victor(channel))
+        client.get(f"/channels/{channel.pk}/")
     assert_same(work_of(client, f"/channels/{few.pk}/"), work_of(client, f"/channels/{many.pk}/"))
 
 
@@ -222,16 +244,18 @@ def test_samples_read_the_ledger_that_the_strip_has_read(
     assert work.count_from("messages") > 0
 
 
-def test_a_queue_of_many_reports_costs_no_more_reads(
-    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
-) -> None:
-    channel = make_channel()
+def test_a_queue_of_many_reports_costs_no_more_reads(sign_in: SignIn, work_of: Callable[[Client, str], Work]) -> None:
+    # Raids elsewhere, which other tests begin and end meanwhile, are not read for a moderator of one guild.
+    channel = make_guild_channel("Harbour")
+    moderator = member("mona", Role.MODERATOR, channel)
     write(channel, old_ids(9))
-    first, *_ = (report(channel, message_id) for message_id in old_ids(2))
-    few = work_of(sign_in(mona), f"/reports/{first.pk}/")
+    first, *_ = [report(channel, message_id) for message_id in old_ids(9)[:4]]
+    # The names of further reporters are one more statement.
+    report(channel, old_ids(9)[0], reporter=74)
+    few = work_of(sign_in(moderator), f"/reports/{first.pk}/")
     for message_id in old_ids(9):
         report(channel, message_id, reporter=74)
-    many = work_of(sign_in(mona), f"/reports/{first.pk}/")
+    many = work_of(sign_in(moderator), f"/reports/{first.pk}/")
     assert_same(few, many)
     assert len(many.reads) == len(few.reads), (few.reads, many.reads)
 
@@ -262,3 +286,46 @@ def test_a_user_of_many_channels_costs_few_reads(
     few, many = (work.count_from("messages") for work in works)
     # The newest messages are searched channel by channel, the others counted ten channels at a time.
     assert many <= few + 12, works
+
+
+def test_many_purges_of_a_held_user_cost_no_more_queries(
+    mona: User, sign_in: SignIn, work_of: Callable[[Client, str], Work]
+) -> None:
+    works = []
+    for number in (2, 4):
+        channel, ids = make_channel(), old_ids(number)
+        account = ChatUser.objects.create(pk=channel.pk, name="held")
+        write(channel, ids, author=account.pk)
+        selections = [Selection(channel_ids=(channel.pk,), message_ids=(message_id,)) for message_id in ids]
+        confirmed = [confirm(mona, preview(mona, selection)) for selection in selections]
+        place_hold(HoldRequest(author=str(account.pk)), reason="case 1", actor=mona)
+        for purge in confirmed:
+            run_to_end(purge)
+        path = f"/users/{account.pk}/"
+        works.append(work_of(sign_in(mona), path))
+    few, many = works
+    assert len(many.queries) == len(few.queries), works
+    assert sign_in(mona).get(path).content.decode().count(">kept by a hold</span>") == 4
+
+
+@pytest.mark.parametrize("path", ["/", "/health/"])
+def test_many_findings_about_buckets_cost_no_more_queries_and_reads(
+    path: str, otto: User, sign_in: SignIn, work_of: Callable[[Client, str], Work], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repaired_at = postgres_now()
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, repaired_at))
+    client, works = sign_in(otto), []
+    for number in (2, 4):
+        Finding.objects.open().update(closed_at=postgres_now())
+        for channel in [make_channel() for _ in range(number)]:
+            # Until gc_grace has passed, a rewrite is recommended if pages read the bucket.
+            ledger.ensure_row(channel.pk, -3)
+            note_deletes(channel.pk, -3, 1, sent_by=repaired_at - dt.timedelta(hours=1))
+            problem = Problem(Severity.CRITICAL, "a bucket is heavy", {"tombstones": 61_204})
+            open_finding(HEAVY_BUCKET, f"{channel.pk}:-3", problem)
+        works.append(work_of(client, path))
+        assert client.get(path).content.decode().count("/rewrite/") == number
+    Finding.objects.open().update(closed_at=postgres_now())
+    few, many = works
+    assert len(many.queries) == len(few.queries), works
+    assert many.count_from("bucket_figures") == few.count_from("bucket_figures"), works

@@ -17,12 +17,15 @@ from django_guid import clear_guid, set_guid
 from pytest_django import Settings
 
 from chatstore.models.users import User
-from moderation.domain.states import PurgeState
-from moderation.models import AuditEntry, Purge
+from moderation.models import AuditEntry
 from tests.moderation.channels import by_victor, confirm, make_channel, old_ids, preview, write
-from tests.moderation.incident.processes import enqueue_workers, running_worker
+from tests.moderation.incident.processes import (
+    enqueue_workers,
+    pause_purges_of_other_tests,
+    running_worker,
+    wait_until_done,
+)
 from tests.pages.conftest import PreviewedPurge
-from tests.waiting import wait_until
 
 SignIn = Callable[[User], Client]
 
@@ -69,16 +72,18 @@ def test_a_line_of_the_log_can_be_json_with_the_id() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_what_a_worker_did_names_the_request_that_woke_it_up(mona: User, tmp_path: Path) -> None:
+    pause_purges_of_other_tests()
     channel = make_channel()
     write(channel, old_ids(3))
     purge, request_id = confirm(mona, preview(mona, by_victor(channel))), uuid.uuid4().hex
-    set_guid(request_id)
-    try:
-        enqueue_workers(purge.pk)
-    finally:
-        clear_guid()
     with running_worker(tmp_path) as log:
-        wait_until(lambda: Purge.objects.get(pk=purge.pk).state == PurgeState.DONE)
+        set_guid(request_id)
+        try:
+            enqueue_workers(purge.pk)
+        finally:
+            clear_guid()
+        wait_until_done(purge.pk)
         assert f"{request_id}: " in log.read_text()
     assert AuditEntry.objects.get(purge=purge, action="channel_purged").request_id == request_id

@@ -142,6 +142,7 @@ def list_shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("purges", "mona", f"/purges/?by={scene.accounts['mona'][0]}")
     yield Shot("purges-none", "mona", "/purges/?by=no-such-user")
     yield Shot("find", "mona", f"/find/?q={scene.sample.victor}")
+    yield Shot("find-several", "mona", "/find/?q=harbour")
     yield Shot("find-no-message", "mona", f"/find/?q={scene.message + 1}")
     yield Shot("find-nothing", "mona", "/find/?q=nothing-is-called-that")
     yield Shot("readme-preview", "mona", f"/purges/{scene.ready.pk}/", whole=False)
@@ -250,7 +251,9 @@ def _scripted_shots(channel: str) -> Iterator[Shot]:
     yield Shot("timeline-selected", "mona", channel, whole=False, act=click("#messages .select-input"))
     yield Shot("keys", "mona", channel, whole=False, act=press("?"))
     yield Shot("menu", "ada", "/preferences/", whole=False, act=click(".account > summary"))
-    yield Shot("drawer", "mona", channel, whole=False, act=click(".drawer-button"), is_narrow=True)
+    yield Shot("drawer", "mona", channel, whole=False, act=click("[popovertarget='side']"), is_narrow=True)
+    actions = click("[popovertarget='channel-actions']")
+    yield Shot("timeline-actions", "mona", channel, whole=False, act=actions, is_narrow=True)
     yield Shot("search-suggestions", "mona", "/", whole=False, act=search_for("gen"))
 
 

@@ -5,6 +5,14 @@
 // On phones the menu is wider than the screen.
 document.querySelector(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 
+// So may filters be. Only their row scrolls, not the page.
+const filter = document.querySelector("nav.filters > [aria-current]");
+if (filter) {
+  const row = filter.parentElement;
+  const [frame, pill] = [row.getBoundingClientRect(), filter.getBoundingClientRect()];
+  if (pill.left < frame.left || pill.right > frame.right) row.scrollLeft += pill.left - frame.left - (frame.width - pill.width) / 2;
+}
+
 // A reload puts what was in view back in its place. At the top of a page that would hide a new notice above it.
 function keepPlace() {
   history.scrollRestoration = window.scrollY > 0 ? "auto" : "manual";
@@ -79,19 +87,25 @@ function moveOnStrip(event, bar) {
 }
 
 // A strip is scrolled to its newest end. Scroll to what the page is about: the messages that it shows, or a purge's.
-const PART_OF_PURGE = ".is-to-delete, .is-deleted, .is-restored";
+const PART_OF_PURGE = ".is-to-delete, .is-deleted, .is-restored, .is-failed";
 function scrollStrips(parent) {
   for (const scroller of parent.querySelectorAll("[data-strip]")) {
     // The most of them: a few may be at either end.
     const height = (one) => (one ? Number(one.getAttribute("height")) : 0);
     const parts = [...scroller.querySelectorAll(PART_OF_PURGE)];
     const part = parts.reduce((most, one) => (height(one) > height(most) ? one : most), parts.at(-1));
-    const about = scroller.querySelector("a.here") ?? part?.closest("a");
+    const about = scroller.querySelector("a.here") ?? edgeOfWork(scroller) ?? part?.closest("a");
     if (!about || scroller.scrollWidth <= scroller.clientWidth) continue;
     const bar = about.querySelector(".slot").getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
     scroller.scrollLeft += bar.left - frame.left - frame.width / 2;
   }
+}
+
+// Where what a running purge has deleted meets what it has not: the bar at the right of that edge.
+function edgeOfWork(scroller) {
+  const bars = [...scroller.querySelectorAll("a.deleted, a.to-delete")];
+  return bars.find((bar, at) => at > 0 && bar.classList[0] !== bars[at - 1].classList[0]);
 }
 scrollStrips(document);
 

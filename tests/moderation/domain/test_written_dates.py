@@ -120,4 +120,6 @@ def test_how_long_ago_that_a_page_writes_is_understood(ago: int, zone: str) -> N
             read = parse_datetime(written, now=now)
             # Pages round to whole units.
             assert abs(read - time) < dt.timedelta(hours=24), written
-        assert abs(parse_datetime(formats.format_duration(ago), now=now) - time) < dt.timedelta(minutes=1)
+        plain = formats.format_duration(ago)
+        for written in (plain, formats.keep_together(plain), plain.replace(" ", "\u202f")):
+            assert abs(parse_datetime(written, now=now) - time) < dt.timedelta(minutes=1), written

@@ -5,18 +5,32 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Sequence
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Page
 
+from chatstore.domain.roles import Role
 from chatstore.models.users import User
+from chatstore.operations.coordination.clock import postgres_now
+from chatstore.store.activity import busy_channels
 from moderation.management.demo_accounts import CAST
+from moderation.models import Purge
+from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.purging.controls import pause_purge
+from moderation.operations.raids.detection import check_raids
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.conftest import give, make_user
+from tests.moderation.channels import VICTOR, by_victor, confirm, preview, purge_now, run_to_end
+from tests.moderation.raids import forget_raids, write_raid
 from tests.pages.access_table import CASES
 from tests.pages.accessibility import COLOR_RULES, violations_of
-from tests.pages.conftest import make_previewed_purge
-from tests.pages.serving import Site, browse_as, create_account
+from tests.pages.conftest import PreviewedPurge, make_previewed_purge
+from tests.pages.serving import Site, browse, browse_as, create_account, enter_password, in_thread
 from tests.pages.visitors import visitor_from_elsewhere
+from tests.waiting import wait_until
 
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 
@@ -27,9 +41,9 @@ FEWEST_PAGES_OF_ROLES = 15
 """An auditor has twenty."""
 
 
-def list_pages(user: User) -> list[str]:
+def list_pages(user: User, made: PreviewedPurge) -> list[str]:
     """Return the paths of the table that are a whole page for a user, with objects that have been made for them."""
-    client, names = visitor_from_elsewhere(), make_previewed_purge().names
+    client, names = visitor_from_elsewhere(), made.names
     client.force_login(user)
     paths = []
     for _, method, url, _ in CASES:
@@ -43,11 +57,27 @@ def list_pages(user: User) -> list[str]:
 
 
 def faults_of(page: Page, name: str) -> list[str]:
-    """Return the violations in both color schemes."""
+    """Return the violations in both color schemes. name: the path of the page."""
     faults = []
     for scheme, rules in SCHEMES.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        if name.startswith("/admin/"):
+            # Unfold reads the color scheme when a page loads.
+            page.reload()
         faults += [f"{name} {scheme}: {violation}" for violation in violations_of(page, only=rules)]
+    return faults
+
+
+def faults_of_pages(page: Page, site: Site, paths: Sequence[str]) -> list[str]:
+    """Open each page; return all of their violations."""
+    faults = []
+    for path in paths:
+        response = page.goto(site.url + path)
+        assert response is not None
+        assert (response.status, response.url) == (200, site.url + path)
+        if not path.startswith("/admin/"):
+            page.locator("body:not(:has(#sidebar)), #sidebar[data-loaded]").first.wait_for(state="attached")
+        faults += faults_of(page, path)
     return faults
 
 
@@ -55,15 +85,61 @@ def faults_of(page: Page, name: str) -> list[str]:
 @pytest.mark.parametrize("role", CAST)
 def test_no_page_of_a_role_has_a_violation(role: str, site: Site) -> None:
     account = create_account(role)
-    paths = list_pages(User.objects.get(username=account[0]))
+    paths = list_pages(User.objects.get(username=account[0]), make_previewed_purge())
     assert len(paths) >= (FEWEST_PAGES_OF_ROLES if CAST[role][0] else FEWEST_PAGES)
-    faults = []
     with browse_as(account, site) as page:
-        for path in paths:
-            response = page.goto(site.url + path)
-            assert response is not None
-            assert (response.status, response.url) == (200, site.url + path)
-            if not path.startswith("/admin/"):
-                page.locator("body:not(:has(#sidebar)), #sidebar[data-loaded]").first.wait_for(state="attached")
-            faults += faults_of(page, path)
-    assert faults == []
+        assert faults_of_pages(page, site, paths) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", [Role.MODERATOR, Role.ADMIN])
+def test_no_page_of_a_role_in_one_server_has_a_violation(role: Role, site: Site) -> None:
+    account, made = create_account("tess"), make_previewed_purge()
+    user = User.objects.get(username=account[0])
+    give(user, role, guild_id=made.channel.guild_id)
+    paths = list_pages(user, made)
+    assert len(paths) >= FEWEST_PAGES_OF_ROLES
+    with browse_as(account, site) as page:
+        assert faults_of_pages(page, site, paths) == []
+
+
+def make_purges() -> list[Purge]:
+    """Return a purge that is queued, one that is paused, one done, one of which a hold kept all, and one restored."""
+    mona = make_user("mona", group="moderators")
+    queued, paused = (confirm(mona, preview(mona, by_victor(make_previewed_purge().channel))) for _ in range(2))
+    pause_purge(paused.pk, moderator=mona)
+    done, restored = (purge_now(mona, by_victor(make_previewed_purge().channel)) for _ in range(2))
+    request_undo(restored.pk, moderator=mona, part=UndoPart(), reason="Appeal accepted")
+    run_to_end(restored)
+    channel = make_previewed_purge().channel
+    held = confirm(mona, preview(mona, by_victor(channel)))
+    place_hold(HoldRequest(channel=str(channel.pk), author=str(VICTOR)), reason="case 1", actor=mona)
+    return [queued, paused, done, restored, run_to_end(held)]
+
+
+@pytest.mark.slow
+def test_no_state_of_a_purge_and_no_raid_has_a_violation(site: Site) -> None:
+    account, purges, raid = create_account("mona"), make_purges(), write_raid()
+    paths = [f"/purges/{purge.pk}/" for purge in purges] + [f"/raids/{raid.channel.pk}/", "/"]
+    wait_until(lambda: raid.channel.pk in busy_channels(20))
+    check_raids(postgres_now())
+    try:
+        with browse_as(account, site) as page:
+            assert faults_of_pages(page, site, paths) == []
+            assert page.locator(".page-notice.critical").count() > 0
+    finally:
+        in_thread(forget_raids)
+
+
+@pytest.mark.slow
+def test_no_page_before_signing_in_has_a_violation(site: Site) -> None:
+    with browse() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{site.url}/sign-in/")
+        faults = faults_of(page, "/sign-in/")
+        enter_password(page, (f"unknown-{secrets.token_hex(4)}", "wrong"))
+        page.get_by_text("The user name or the password is wrong.").wait_for()
+        faults += faults_of(page, "a wrong password")
+        page.goto(f"{site.url}/purges/1/undo/")
+        assert "/sign-in/" in page.url
+        assert faults + faults_of(page, "a page that needs an account") == []
