@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, Sum, When, Window
 
 from chatstore.domain.buckets import BucketKey
 from moderation.domain.packing import unpack_ids
@@ -63,10 +63,14 @@ def find_deleted_since(purge: Purge) -> DeletedSince | None:
         channel_id=OuterRef("channel_id"),
         bucket=OuterRef("bucket"),
     )
-    steps = purge.steps.filter(Exists(deletes)).order_by("ordinal")
-    if sum(steps.values_list("count", flat=True)) > MAX_IDS:
-        return None
+    # Postgres reads no ids where they are too many.
+    steps = purge.steps.filter(Exists(deletes)).annotate(total=Window(Sum("count")))
+    rows = steps.order_by("ordinal").values_list(
+        "channel_id", "bucket", "total", Case(When(total__lte=MAX_IDS, then=F("ids")))
+    )
     wanted: dict[BucketKey, set[int]] = defaultdict(set)
-    for channel_id, bucket, packed in steps.values_list("channel_id", "bucket", "ids"):
+    for channel_id, bucket, total, packed in rows:
+        if total > MAX_IDS:
+            return None
         wanted[channel_id, bucket].update(unpack_ids(packed))
     return deleted_by_others(purge.pk, wanted) if wanted else {}
