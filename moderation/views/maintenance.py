@@ -42,6 +42,11 @@ class ScheduleForm(forms.Form):
     closes = forms.TimeField(required=False, label=gettext_lazy("Not after"))
     is_enabled = forms.BooleanField(required=False)
 
+    @classmethod
+    def names_of_entries(cls) -> list[str]:
+        """Return the names of the fields that may have errors: those that are typed."""
+        return [name for name, field in cls.base_fields.items() if not isinstance(field, forms.BooleanField)]
+
 
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
@@ -169,7 +174,7 @@ def job(request: HttpRequest, name: str) -> HttpResponse:
 def job_preview(request: HttpRequest, name: str) -> HttpResponse:
     """Return the next runs of an entered schedule, or its error, for htmx."""
     console.describe_job(request.user, name)
-    context = _preview(request.GET) | {"fragment": True, "schedule_fields": ("cron", "zone", "opens", "closes")}
+    context = _preview(request.GET) | {"fragment": True, "schedule_fields": ScheduleForm.names_of_entries()}
     return render(request, "moderation/maintenance/_schedule_preview.html", context)
 
 

@@ -18,6 +18,7 @@ from moderation.forms import read_cursor, read_selected
 from moderation.models import Purge
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, purge_for, visible_channels
+from moderation.operations.erasure.requests import open_request
 from moderation.operations.lookup.message_history import part_of_message
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.selection.summary import describe_purges
@@ -113,6 +114,7 @@ def _request_or_show(
         "channels": channels,
         "channel_count": offer.channel_count,
         "other_channels": offer.channel_count - len(channels),
+        "ends_erasure_request": open_request(purge) is not None,
         "authors": authors,
         "other_authors": author_count - len(authors),
         "fields": fields,

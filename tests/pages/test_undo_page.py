@@ -13,6 +13,7 @@ from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, Purge
+from moderation.operations.erasure.requests import open_request, request_erasure
 from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import CHANNELS_NAMED
@@ -170,6 +171,19 @@ def test_the_page_of_a_paused_purge_says_that_the_rest_is_cancelled(mona: User, 
     page = sign_in(mona).get(f"/purges/{purge.pk}/undo/").content.decode()
     assert "Restore 150 messages?" in page
     assert "cancels the rest of the paused purge" in page
+
+
+def test_the_page_says_that_restoring_ends_a_request_for_permanent_deletion(
+    purge: Purge, mona: User, lena: User, sign_in: SignIn
+) -> None:
+    client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
+    assert "Permanent deletion" not in client.get(url).content.decode()
+    request_erasure(purge.pk, moderator=lena, reason="reported as illegal")
+    page = client.get(url).content.decode()
+    assert f'<a href="/purges/{purge.pk}/#erasure-request">Permanent deletion</a>' in page
+    assert "Restoring any of them ends that request." in page
+    restore(client, url)
+    assert open_request(purge) is None
 
 
 def test_only_the_channels_with_most_messages_are_named(mona: User, guild: Guild, sign_in: SignIn) -> None:
