@@ -31,7 +31,7 @@ from tests.moderation.channels import (
     confirm,
     everything,
     name_authors,
-    now_ms,
+    old_ids,
     preview,
     purge_now,
     run_to_end,
@@ -46,9 +46,9 @@ SignIn = Callable[[User], Client]
 
 @pytest.fixture
 def channel() -> Channel:
-    """Create a channel two months ago."""
+    """Create a channel two months ago, whose first messages are in one bucket."""
     name_authors()
-    made_ms = now_ms() - 60 * DAY_MS - secrets.randbelow(DAY_MS)
+    made_ms = ms_of(old_ids(1, buckets_ago=6)[0]) - secrets.randbelow(DAY_MS)
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 
 

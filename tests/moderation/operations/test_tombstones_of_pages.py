@@ -14,7 +14,8 @@ from chatstore.store import figures
 from moderation.presentation.channel_states import describe_state
 from tests.moderation.channels import WILMA, by_victor, make_channel, old_ids, purge_now, write
 
-BUCKETS_AGO = (1, 2, 3)
+BUCKETS_AGO = (2, 3, 4)
+"""In its first hour, a bucket's predecessor is not sealed yet."""
 
 
 def test_a_page_of_several_buckets_reads_no_more_tombstones_than_all_of_them_can_have(mona: User) -> None:
