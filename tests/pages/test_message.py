@@ -139,6 +139,22 @@ def test_a_withdrawn_message_is_marked_and_its_text_not_shown(mona: User, sign_i
     assert "Restore this message" not in html
 
 
+def test_the_heading_quotes_a_message_that_may_be_read(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    ids = ids_in(channel, 3)
+    write(channel, ids, content="tide table")
+    client = sign_in(mona)
+    for purged in (False, True):
+        if purged:
+            purge_now(mona, choose(channel.pk, message_ids=[ids[1]]))
+        assert f"tide table {ids[1]}" in heading_of(page_of(client, channel, ids[1]))
+    withdraw_message(channel.pk, ids[2], actor=VICTOR)
+    assert "tide table" not in heading_of(page_of(client, channel, ids[2]))
+
+
+def heading_of(html: str) -> str:
+    return html.split('class="page-head"')[1].split('id="place"')[0]
+
+
 def test_a_message_without_text_is_below_the_heading_of_its_day(mona: User, sign_in: SignIn, channel: Channel) -> None:
     noon = (ms_of(channel.pk) // DAY_MS + 1) * DAY_MS + 12 * HOUR_MS
     earlier, own, later = (make_snowflake(noon + hours * HOUR_MS) | secrets.randbits(22) for hours in (0, 24, 25))
