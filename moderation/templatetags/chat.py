@@ -9,6 +9,7 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from django import template
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
@@ -36,7 +37,7 @@ from moderation.presentation.texts import translate
 
 register = template.Library()
 
-register.filter("staff_name", distinct_name_of)
+register.filter("staff_name_text", distinct_name_of)
 
 CARD_CHARACTERS = 90
 """Characters of a message that a channel's card shows."""
@@ -381,6 +382,17 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
 def excerpt(text: str, users: Mapping[int, object] = _NO_USERS) -> str:
     """Return the beginning of a message's text in one line, without markdown. users: those it may mention, by ID."""
     return unformatted(text, Known(users=users))
+
+
+def draw_staff_name(name: str) -> SafeString:
+    """Render the name of a staff account within a text, on one line where it fits. name: as it is shown."""
+    return fill('<bdi class="staff-name">{}</bdi>', name)
+
+
+@register.filter
+def staff_name(account: AbstractUser) -> SafeString:
+    """Render the name of a staff account in the same way."""
+    return draw_staff_name(distinct_name_of(account))
 
 
 @register.filter

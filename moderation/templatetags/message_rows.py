@@ -27,10 +27,10 @@ from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.member_roles import draw_member_role
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import clock, dated, visible
+from moderation.templatetags.chat import clock, dated, draw_staff_name, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
-from moderation.templatetags.people import account_note, draw_staff_name
+from moderation.templatetags.people import account_note
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
 from moderation.views.rows import GapLine, MessageRow, Quote, Writer

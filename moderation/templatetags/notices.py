@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from chatstore.domain.milliseconds import time_at
 from moderation.models import Erasure, PurgeApproval
-from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
+from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, Actor
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.purging.approvals import open_approvals, were_all_read
@@ -22,8 +22,7 @@ from moderation.operations.raids.detection import MAX_NOTICES, count_raids, list
 from moderation.presentation.formats import format_number
 from moderation.presentation.html import fill_named
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import ago, at_least, visible
-from moderation.templatetags.people import draw_staff_name
+from moderation.templatetags.chat import ago, at_least, staff_name, visible
 
 register = template.Library()
 
@@ -85,7 +84,7 @@ def _describe_purge(user: Actor, shown: ShownPurge) -> tuple[str, str]:
     if shown.purge.moderator_id == user.pk:
         text = fill_named(_("Your purge is %(state)s"), state=shown.state_label)
     else:
-        name = draw_staff_name(distinct_name_of(shown.purge.moderator))
+        name = staff_name(shown.purge.moderator)
         text = fill_named(_("A purge by %(name)s is %(state)s"), name=name, state=shown.state_label)
     return text, url_of("purge", shown.purge.pk)
 
@@ -152,7 +151,7 @@ def _describe_erasure(request: Erasure) -> tuple[str, str]:
 
 
 def _name(request: PurgeApproval | Erasure) -> SafeString:
-    return draw_staff_name(distinct_name_of(request.requested_by))
+    return staff_name(request.requested_by)
 
 
 def _count_waiting(approvals: _Waiting[PurgeApproval], erasures: _Waiting[Erasure]) -> str:

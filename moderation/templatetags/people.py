@@ -36,11 +36,6 @@ def _draw(number: int, name: str, size: str) -> SafeString:
     return fill(pattern, size, tone_of(number), initials_of(name))
 
 
-def draw_staff_name(name: str) -> SafeString:
-    """Render the name of a staff account within a text, on one line where it fits. name: as it is shown."""
-    return fill('<bdi class="staff-name">{}</bdi>', name)
-
-
 @register.simple_tag(takes_context=True)
 def person_line(context: template.Context, person: ChatUser) -> SafeString:
     """Render a chat user: the avatar, the name, with a link where the viewer may see users, handle, account's age."""

@@ -11,12 +11,11 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from chatstore.models import Channel
-from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.selection.summary import ListedProgress, ListedPurge
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_each, fill_named, join
 from moderation.presentation.page_urls import url_of
-from moderation.templatetags.chat import ago, state_chip, until_day, visible
+from moderation.templatetags.chat import ago, staff_name, state_chip, until_day, visible
 from moderation.views.purge_preview import BucketRow
 
 register = template.Library()
@@ -34,7 +33,7 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
     awaits: what a preview or a purge waits for, in place of its state.
     """
     purge = listed.purge
-    notes = [fill("<bdi>{}</bdi>", distinct_name_of(purge.moderator)), ago(purge.created_at)]
+    notes = [staff_name(purge.moderator), ago(purge.created_at)]
     if listed.progress is not None:
         notes.insert(0, fill('<b class="progress-note">{}</b>', _format_progress(listed.progress)))
     if listed.still_deleted is not None:

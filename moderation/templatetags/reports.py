@@ -22,7 +22,7 @@ from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
-from moderation.templatetags.chat import excerpt, format_ago, time_tag, visible
+from moderation.templatetags.chat import excerpt, format_ago, staff_name, time_tag, visible
 from moderation.templatetags.people import avatar
 from moderation.views.reports import author_name, is_claimed
 
@@ -160,4 +160,4 @@ def _describe_open(listed: ListedCase) -> _Line:
 
 def _describe_resolved(case: ReportCase, by: AbstractUser) -> _Line:
     when = time_tag(case.resolved_at, format_ago(case.resolved_at, timezone.now())) if case.resolved_at else ""
-    return _Line(when, [resolution_label(case.resolution), fill("<bdi>{}</bdi>", distinct_name_of(by))])
+    return _Line(when, [resolution_label(case.resolution), staff_name(by)])

@@ -49,7 +49,8 @@ def test_the_page_says_who_discarded_a_preview_and_when(mona: User) -> None:
     page = " ".join(signed_in(mona).post(f"{path}discard/", follow=True).content.decode().split())
     assert "Discarded preview</h1>" in page
     assert '<span class="chip ">discarded</span>' in page
-    assert f"{mona.get_full_name() or mona.get_username()} discarded this preview" in page
+    name = mona.get_full_name() or mona.get_username()
+    assert f'<bdi class="staff-name">{name}</bdi> discarded this preview' in page
     assert "24 hours" not in page
 
 

@@ -148,7 +148,7 @@ def test_an_erased_message_is_shown_as_erased(mona: User, sign_in: SignIn, erase
     for _ in range(2):
         shown = read_page(sign_in(mona), url)
         assert re.search(r"<time [^>]+>\d\d:\d\d</time>\s·\s+The text of this message can no longer be read\.", shown)
-        assert ", approved by ada-" in shown
+        assert ', approved by <bdi class="staff-name">ada-' in shown
         assert "Restore this message" not in shown
         assert f"hello {old_ids(20)[3]}" not in shown
         listed = read_page(sign_in(mona), at(erased) + "messages/")

@@ -189,14 +189,16 @@ def test_stop_ends_a_queued_run_at_once_and_names_the_user(page: Client, otto: U
     assert answer["Location"] == f"/maintenance/runs/{run.pk}/"
     html = read(page, f"/maintenance/runs/{run.pk}/")
     assert "stopped</span>" in html
-    assert f"Stopped by {otto.username}" in html
+    assert f'Stopped by <bdi class="staff-name">{otto.username}</bdi>' in html
 
 
 def test_a_running_job_shows_that_a_stop_was_requested(page: Client, otto: User, job: str) -> None:
     run = request_run(job, actor=otto)
     assert claim_run(run.pk) is not None
     page.post(f"/maintenance/runs/{run.pk}/stop/")
-    assert f"{otto.username} requested a stop" in read(page, f"/maintenance/runs/{run.pk}/")
+    assert f'<bdi class="staff-name">{otto.username}</bdi> requested a stop' in read(
+        page, f"/maintenance/runs/{run.pk}/"
+    )
 
 
 def test_run_again_creates_a_run_that_links_to_the_first(page: Client, otto: User, job: str) -> None:

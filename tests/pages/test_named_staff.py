@@ -11,6 +11,8 @@ from chatstore.domain.roles import Role
 from chatstore.models.users import User
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.chatstore.channels import fresh_id
+from tests.chatstore.reports import report
 from tests.conftest import give, make_user
 from tests.moderation.channels import everything, make_channel, old_ids, purge_now, write
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
@@ -54,6 +56,19 @@ def test_a_hold_names_who_placed_it(name: str, mona: User, sign_in: SignIn) -> N
     channel = make_channel()
     place_hold(HoldRequest(channel=str(channel.pk)), reason="Evidence", actor=mona)
     assert name in read_page(sign_in(mona), "/holds/")
+
+
+def test_names_in_lists_are_kept_on_one_line(name: str, mona: User, sign_in: SignIn) -> None:
+    channel, ids, client = make_channel(), old_ids(2), sign_in(mona)
+    write(channel, ids)
+    purge = purge_now(mona, everything(channel))
+    place_hold(HoldRequest(channel=str(channel.pk)), reason="Evidence", actor=mona)
+    case = report(channel, ids[0], author=fresh_id())
+    client.post(f"/reports/{case.pk}/resolve/", {"resolution": "nothing"})
+    drawn = f'<bdi class="staff-name">{name}</bdi>'
+    for path in ("/purges/", f"/purges/{purge.pk}/", "/reports/?state=resolved"):
+        assert drawn in read_page(client, path), path
+    assert f"Placed by {drawn}" in read_page(client, "/holds/")
 
 
 def test_a_name_that_nobody_else_has_stands_alone(mona: User, sign_in: SignIn) -> None:

@@ -72,13 +72,14 @@ def test_an_administrator_gives_and_takes_a_role(ada: User, tess: User, channel:
     assert (row.given_by, row.until) == (ada, dt.datetime(2040, 3, 2, tzinfo=dt.UTC))
     html = client.get(f"/roles/?account={tess.username}").content.decode()
     assert server_of(channel) in html
-    assert f"given by {ada.username}" in html
+    assert f'given by <bdi class="staff-name">{ada.username}</bdi>' in html
     assert sign_in(tess).get(f"/channels/{channel.pk}/").status_code == 200
     assert client.post(f"/roles/{row.pk}/take/").status_code == 302
     assert current(tess) == []
     assert sign_in(tess).get(f"/channels/{channel.pk}/").status_code == 403
     assert tess.username not in client.get("/roles/").content.decode().split('id="give"')[0]
-    assert f"Taken by {ada.username}" in client.get(f"/roles/?account={tess.username}&past=1").content.decode()
+    past = client.get(f"/roles/?account={tess.username}&past=1").content.decode()
+    assert f'Taken by <bdi class="staff-name">{ada.username}</bdi>' in past
 
 
 def test_the_page_says_that_a_role_was_given_and_leads_to_it(

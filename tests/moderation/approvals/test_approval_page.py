@@ -219,4 +219,5 @@ def test_who_decides_sees_which_of_two_people_of_one_name_asks(
     other = member("max", Role.MODERATOR, channel)
     User.objects.filter(pk__in=(mona.pk, other.pk)).update(first_name=f"Mona {purge.pk}", last_name="")
     request(mona, purge)
-    assert f"Mona {purge.pk} ({mona.username}) requests approval" in read_page(sign_in(lena), at(purge))
+    name = f'<bdi class="staff-name">Mona {purge.pk} ({mona.username})</bdi>'
+    assert f"{name} requests approval" in read_page(sign_in(lena), at(purge))
