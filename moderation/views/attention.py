@@ -42,7 +42,10 @@ class Attention:
 
 
 def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, list[list[ListedPurge]]]:
-    """Return what waits for the user, and other lists of the page: all purges are described together."""
+    """Return what waits for the user, and other lists of the page: all purges are described together.
+
+    others: previews in them wait for approval.
+    """
     approvals, erasures = open_approvals(user), open_requests(user)
     requesters = [*(one.requested_by for one in approvals), *(one.requested_by for one in erasures)]
     mark_shared_names(user, requesters, right=VIEW_PURGES)
@@ -55,7 +58,10 @@ def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, li
             [erasure.purge for erasure in erasures],
             *others,
         ],
-        requested={approval.purge_id for approval in approvals},
+        requested={
+            *(approval.purge_id for approval in approvals),
+            *(purge.pk for purges in others for purge in purges if purge.state == PurgeState.READY),
+        },
     )
     stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
     own = [listed for listed in stopped if _may_continue(user, listed)]

@@ -24,7 +24,7 @@ from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
 from moderation.operations.lookup.sidebar import posts_of
 from moderation.operations.purging.approvals import own_requests
-from moderation.operations.purging.listing import newest_purges
+from moderation.operations.purging.listing import newest_in_progress, newest_purges
 from moderation.operations.purging.wait_reasons import WAITING_STATES
 from moderation.operations.selection.summary import describe_purges
 from moderation.views.attention import list_attention
@@ -80,11 +80,12 @@ def _list_purges(user: Actor) -> dict[str, Any]:
     """Return the purges that Home lists, all of them described together."""
     attention, (running, finished) = list_attention(
         user,
-        newest_purges(user, _RUNNING, limit=RECENT_PURGES),
+        newest_in_progress(user, _RUNNING, limit=RECENT_PURGES),
         newest_purges(user, _DONE, limit=RECENT_PURGES),
     )
     in_progress = sorted([*running, *attention.waits_for_others], key=lambda listed: listed.purge.pk, reverse=True)
-    awaiting = [listed.purge.pk for listed in in_progress if listed.shown_state == AWAITING_APPROVAL]
+    own = [listed for listed in in_progress if listed.purge.moderator_id == user.pk]
+    awaiting = [listed.purge.pk for listed in own if listed.shown_state == AWAITING_APPROVAL]
     requests = own_requests(user, awaiting) if awaiting else {}
     return {
         **attention.as_context(),

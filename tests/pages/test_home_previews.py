@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.roles import Role
 from chatstore.models.users import User
@@ -91,6 +93,36 @@ def test_a_preview_that_another_person_must_approve_waits_for_that_person(sign_i
     request(moderator, purge)
     assert place_of(purge, sign_in(moderator)) == "in-progress"
     assert place_of(purge, sign_in(lead)) == "attention"
+
+
+def test_a_purge_that_waits_for_approval_is_in_progress_for_those_who_may_see_it(sign_in: SignIn) -> None:
+    channel, other = make_guild_channel(), make_guild_channel()
+    limit(channel, messages_without_approval=10)
+    moderator, lead = member("max", Role.MODERATOR, channel), member("lea", Role.LEAD, channel)
+    second, auditor = member("mia", Role.MODERATOR, channel), member("aron", Role.AUDITOR, channel)
+    outsider, clients = member("olga", Role.AUDITOR, other), {}
+    running, purge = confirm(moderator, preview_some(moderator, 5, channel)), preview_some(moderator, 20, channel)
+    statements = {}
+    for viewer in (second, auditor, outsider):
+        clients[viewer] = sign_in(viewer)
+        assert place_of(purge, clients[viewer]) == ""
+        statements[viewer] = count_statements(clients[viewer])
+    request(moderator, purge)
+    for viewer in (second, auditor):
+        assert places_of(clients[viewer], "/")[:2] == [("in-progress", purge.pk), ("in-progress", running.pk)]
+        line = read_page(clients[viewer], "/").split(f'href="/purges/{purge.pk}/"')[1].split("</li>")[0]
+        assert ">waiting for approval</span>" in line
+    assert place_of(purge, clients[outsider]) == ""
+    # An approver has it once, where it needs attention.
+    assert [heading for heading, found in places_of(sign_in(lead), "/") if found == purge.pk] == ["attention"]
+    for viewer, client in clients.items():
+        assert count_statements(client) <= statements[viewer], viewer
+
+
+def count_statements(client: Client) -> int:
+    with CaptureQueriesContext(connection) as found:
+        read_page(client, "/")
+    return len(found)
 
 
 def test_ones_own_request_shows_its_reason_and_until_when_it_waits(sign_in: SignIn) -> None:

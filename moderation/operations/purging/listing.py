@@ -26,6 +26,7 @@ from moderation.operations.access.visibility import (
     visible_channels,
     visible_purges,
 )
+from moderation.operations.purging.approvals import APPROVE
 from moderation.operations.selection.shown_states import filter_by_shown_state
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.totals import count_each_still_deleted
@@ -40,7 +41,7 @@ MAX_UNDER_WAY = 3
 """Purges of a channel that are shown beside its raid."""
 
 _OWN_ONLY = frozenset({PurgeState.SCANNING, PurgeState.READY})
-"""States of previews, which are listed on Home for their moderator only."""
+"""States of previews, which are listed on Home for their moderator only, unless they wait for approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,20 @@ def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) ->
     """Return the newest purges in some states that a user may see, without the previews of other moderators."""
     purges = _newest_first(user).filter(state__in=states)
     return list(purges.exclude(Q(state__in=_OWN_ONLY) & ~Q(moderator_id=user.pk))[:limit])
+
+
+def newest_in_progress(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
+    """Return what `newest_purges` does, and other moderators' purges that wait for approval, in one statement.
+
+    Without the latter for those who may approve purges: `open_approvals` returns them the requests.
+    """
+    if user.has_perm(APPROVE):
+        return newest_purges(user, states, limit=limit)
+    awaits = Exists(PurgeApproval.objects.open().filter(purge_id=OuterRef("pk")).order_by())
+    is_own = Q(moderator_id=user.pk)
+    purges = _newest_first(user).filter(state__in=[*states, PurgeState.READY])
+    purges = purges.exclude(Q(state__in=_OWN_ONLY - {PurgeState.READY}) & ~is_own)
+    return list(purges.exclude(Q(state=PurgeState.READY) & (is_own | ~awaits))[:limit])
 
 
 def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
