@@ -100,6 +100,18 @@ def test_a_rejection_is_shown_with_its_reason(mona: User, lena: User, sign_in: S
     assert "Request approval" in answer
 
 
+def test_the_approver_reads_until_when_they_can_decide_and_has_two_buttons(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge
+) -> None:
+    request(mona, purge)
+    page = " ".join(read_page(sign_in(lena), at(purge)).split())
+    assert "You can approve or reject it until <time" in page
+    assert "A lead can approve it" not in page
+    assert "Nothing is deleted without your approval." in page
+    assert '<summary class="button">Reject …</summary>' in page
+    assert "You can approve" not in read_page(sign_in(mona), at(purge))
+
+
 def test_only_an_approved_purge_is_enqueued(
     mona: User, lena: User, sign_in: SignIn, purge: Purge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
