@@ -295,13 +295,14 @@ def holds_covering(purge: Purge, *, since: dt.datetime) -> list[Hold]:
     return _holds_by_purge([purge], since=since).get(purge.pk, [])
 
 
-def is_deleted_part_held(purge: Purge) -> bool:
-    """Return whether a hold in force may cover messages that the purge deleted, not only such as it kept.
+def is_deleted_part_held(purge: Purge, *, since: dt.datetime | None = None) -> bool:
+    """Return whether a hold may cover messages that the purge deleted, not only such as it kept.
 
-    A hold kept what it covers in steps that had no copies yet when it was placed.
+    since: one that was in force at any time since then; None: one that is in force. A hold kept what it covers in steps
+    that had no copies yet when it was placed.
     """
-    in_force = _holds_by_purge([purge], since=None).get(purge.pk, [])
-    return any(_may_cover_deleted(hold, purge) for hold in in_force)
+    holds = _holds_by_purge([purge], since=since).get(purge.pk, [])
+    return any(_may_cover_deleted(hold, purge) for hold in holds)
 
 
 def _may_cover_deleted(hold: Hold, purge: Purge) -> bool:

@@ -391,7 +391,7 @@ class UndoView:
 
     kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
     moves on as time passes. pauses: it covers some that were deleted. only_held: the undo period of all others has
-    expired.
+    expired. was_held: then, a hold that was lifted covered some that were deleted, and none pauses the period.
     results: of each undo that was requested. restored: messages that are live again. deleted: messages that the
     purge deleted and that are still deleted.
     """
@@ -402,6 +402,7 @@ class UndoView:
     is_held: bool
     pauses: bool
     only_held: bool
+    was_held: bool
     results: Sequence[UndoResult]
     restored: int
     deleted: int
@@ -424,13 +425,16 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
     period = facts.undo_period if is_undoable or has_expired else UndoPeriod(None, None)
     offered = is_undoable and period.until is not None and now < period.until
     kept_until = period.without_holds if offered else None
+    only_held = kept_until is not None and kept_until <= now
+    pauses = offered and period.hold is not None and is_deleted_part_held(purge)
     return UndoView(
         may_undo=may_purge and offered,
         until=period.until if offered or has_expired else None,
         kept_until=kept_until,
         is_held=offered and period.hold is not None,
-        pauses=offered and period.hold is not None and is_deleted_part_held(purge),
-        only_held=kept_until is not None and kept_until <= now,
+        pauses=pauses,
+        only_held=only_held,
+        was_held=only_held and not pauses and is_deleted_part_held(purge, since=purge.quarantined_at),
         results=results,
         restored=sum(result.total.restored + result.total.already_live for result in results),
         deleted=facts.deleted if is_undoable or has_expired else 0,

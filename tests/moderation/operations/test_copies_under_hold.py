@@ -39,6 +39,8 @@ from tests.moderation.stored_sums import store_sums
 
 PAUSED = "The undo period of deleted messages that it covers is paused until"
 
+EXPIRED = "The undo period has expired."
+
 ERASE_ATTEMPT = (
     "DELETE FROM quarantine USING TIMESTAMP ? WHERE purge_id = ? AND channel_id = ? AND bucket = ? AND attempt = ?"
 )
@@ -211,3 +213,30 @@ def test_the_page_of_a_purge_whose_held_messages_were_kept_names_no_hold(
     place_hold(HoldRequest(channel=str(other.pk)), reason="another court asks", actor=mona)
     page = " ".join(client.get(f"/purges/{purge.pk}/").content.decode().split())
     assert PAUSED in page
+
+
+@pytest.mark.usefixtures("ids")
+@pytest.mark.parametrize("is_lifted", [False, True])
+def test_an_expired_undo_period_names_only_holds_that_may_cover_deleted_messages(
+    client: Client, mona: User, lena: User, channel: Channel, is_lifted: bool
+) -> None:
+    queued = confirm(mona, preview(mona, everything(channel)))
+    kept = hold(channel, mona)
+    purge = run_to_end(queued)
+    shift(purge, days=40, placed=kept, placed_days_ago=41)
+    covering = place_hold(HoldRequest(author=str(WILMA)), reason="another court asks", actor=mona)
+    Hold.objects.filter(pk=covering.pk).update(placed_at=postgres_now() - dt.timedelta(days=39))
+    if is_lifted:
+        for placed in (kept, covering):
+            lift_hold(placed.pk, actor=lena, reason="The case is closed")
+    client.force_login(mona)
+    url = f"/purges/{purge.pk}/"
+    page = " ".join(client.get(url).content.decode().split())
+    verb = "were covered" if is_lifted else "covered"
+    assert f"{EXPIRED} Only messages {'that ' * is_lifted}{verb} by a hold can still be restored" in page
+    assert "Restore 150 messages" in page
+    covering.delete()
+    page = " ".join(client.get(url).content.decode().split())
+    assert EXPIRED in page
+    assert f"{EXPIRED} Only" not in page
+    assert "Restore 150 messages" not in page
