@@ -104,6 +104,11 @@ _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
         n,
     ),
     "exclude": lambda n: ngettext("Exclude %(count)s message", "Exclude %(count)s messages", n),
+    "included": lambda n: ngettext(
+        "%(count)s message selected, included in the purge above",
+        "%(count)s messages selected, all included in the purge above",
+        n,
+    ),
     "messages": lambda n: ngettext("%(count)s message", "%(count)s messages", n),
     "new": lambda n: ngettext("%(count)s new message ↓", "%(count)s new messages ↓", n),
     "preview": lambda n: ngettext("Preview %(count)s message", "Preview %(count)s messages", n),

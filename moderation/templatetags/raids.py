@@ -31,13 +31,14 @@ def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
     count = len(line.account.message_ids)
     return fill(
         '<li class="account-line">\n<label class="account-choice">\n'
-        '<input type="checkbox" name="account" value="{}" data-messages="{}"{}{}>\n'
+        '<input type="checkbox" name="account" value="{}" data-messages="{}"{}{}{}>\n'
         '<span class="avatar s tone{}" aria-hidden="true">{}</span>\n'
         '<span class="account-who"><bdi class="author">{}</bdi>{}<span class="quiet small">{}</span></span>\n</label>\n'
         '<span class="num small">{}</span>\n'
         '<p class="account-signs">\n{}<bdi class="clip quiet small">{}</bdi>\n</p>\n</li>\n',
         line.account.author_id,
         count,
+        fill(' data-included="{}"', line.included) if line.included else "",
         _ESTABLISHED if line.account.is_established else "",
         _CHECKED if line.is_checked else "",
         line.writer.tone,

@@ -21,8 +21,9 @@ from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
+from moderation.models import Purge
 from moderation.operations.lookup.chat_users import account_made_at
-from moderation.operations.raids.review import RaidReview, minute_of
+from moderation.operations.raids.review import RaidReview, count_included, minute_of
 from moderation.presentation.formats import format_ago, format_axis_day, format_clock, format_number
 from moderation.presentation.markup import shorten
 from moderation.presentation.raid_chart import RaidChart, count_minutes
@@ -66,7 +67,8 @@ class Moment(NamedTuple):
 class AccountLine:
     """An account as the page lists it. sample: the beginning of its newest message with text.
 
-    If others wrote the same text, as one of the signs states, it is the newest message with that text.
+    If others wrote the same text, as one of the signs states, it is the newest message with that text. included: number
+    of its messages that purges under way include.
     """
 
     account: Account
@@ -76,6 +78,7 @@ class AccountLine:
     sample: str
     signs: Sequence[str]
     is_checked: bool
+    included: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,16 @@ class SimilarLine:
     samples: Sequence[str]
 
 
-def describe_raid(review: RaidReview, fields: QueryDict) -> dict[str, Any]:
-    """Return the template's context. fields: of the form, which keep what was selected."""
+def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Purge]) -> dict[str, Any]:
+    """Return the template's context. fields: of the form, which keep what was selected. under_way: purges of it."""
     shared = _shared_texts(review.assessment.similar)
     newest = _newest_texts(review.recent.messages, shared)
     chosen = _read_chosen(fields)
-    lines = [_describe_account(account, review, newest, shared, chosen) for account in review.assessment.accounts]
+    included = count_included(review, under_way)
+    lines = [
+        _describe_account(account, review, newest, shared, chosen, included=included)
+        for account in review.assessment.accounts
+    ]
     taking_part = [line for line in lines if line.account.takes_part]
     others = [line for line in lines if not line.account.takes_part]
     spared = {line.account.author_id for line in others}
@@ -210,6 +217,8 @@ def _describe_account(
     newest: Mapping[int, Message],
     shared: Mapping[int, SharedText],
     chosen: Mapping[int, bool],
+    *,
+    included: Mapping[int, int],
 ) -> AccountLine:
     message = newest[account.author_id]
     user, writer = review.recent.users.get(account.author_id), writer_of(message, review.recent.users)
@@ -221,6 +230,7 @@ def _describe_account(
         sample=_shorten(message.content),
         signs=[*_describe_join(account, review.joined), *_describe_signs(account, review, shared)],
         is_checked=chosen.get(account.author_id, account.takes_part),
+        included=included.get(account.author_id, 0),
     )
 
 

@@ -46,6 +46,11 @@ def checked(html: str) -> set[int]:
     return {int(found) for found in re.findall(r'name="account" value="(\d+)"[^>]* checked', html)}
 
 
+def included(html: str) -> dict[int, int]:
+    found = re.findall(r'name="account" value="(\d+)"[^>]* data-included="(\d+)"', html)
+    return {int(author_id): int(number) for author_id, number in found}
+
+
 def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
     assert checked(html) == raid.raiders
@@ -157,8 +162,15 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
     # Opening it is the main action, and a second preview is not. The accounts of the raid are no "users" here.
     assert re.findall(r'class="button primary"[^>]*?(?: href="([^"]*)")?>', page) == [f"/purges/{purge.pk}/"]
     assert f"{len(raid.raiders)} users" not in page
+    assert included(page) == dict.fromkeys(raid.raiders, 5)
+    # What was posted later, or was excluded, is not part of it.
+    later = dict(selection.as_json(), **{"except": [str(raid.raid_ids[0])]})
+    Purge.objects.filter(pk=purge.pk).update(created_at=time_of(raid.raid_ids[-12]), selection=later)
+    page = client.get(url).content.decode()
+    assert sum(included(page).values()) == len(raid.raid_ids) - 12 - 1
     approval.delete()
     page = client.get(url).content.decode()
+    assert included(page) == {}
     assert "Already under way" not in page
     assert re.search(r'<button class="button primary"\s+data-submit', page)
 

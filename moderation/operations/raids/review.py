@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID
 from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.snowflakes import first_id_at, ms_of
 from chatstore.models import Channel, Finding
@@ -13,6 +15,7 @@ from chatstore.operations.members import join_times
 from moderation.domain.filters import All, Author, Before, Since
 from moderation.domain.raids import Assessment, Limits
 from moderation.domain.selection import Selection
+from moderation.models import Purge
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
 from moderation.operations.raids.detection import LOOK_BACK_MS, open_raid
 from moderation.operations.raids.reading import RecentMessages, assess_channel, settings_of
@@ -83,6 +86,27 @@ def select_raid(channel_id: int, author_ids: Collection[int], *, start_ms: int, 
     end = () if end_ms is None else (Before(first_id_at(end_ms)),)
     conditions = (Author(tuple(sorted(author_ids))), Since(first_id_at(start_ms)), *end)
     return Selection(channel_ids=(channel_id,), where=All(conditions))
+
+
+def count_included(review: RaidReview, purges: Iterable[Purge]) -> Counter[int]:
+    """Return how many of the messages any of these purges of the channel includes, by author.
+
+    Left out are messages that were posted after a purge was drafted, and purges by when authors joined or posted first.
+    """
+    bots = frozenset(user.pk for user in review.recent.users.values() if user.is_bot)
+    included: dict[int, int] = {}
+    for purge in purges:
+        selection = Selection.from_json(purge.selection)
+        if selection.join_minutes or selection.first_seen_hours:
+            continue
+        before, columns = first_id_at(int(purge.created_at.timestamp() * 1000)), selection.columns
+        rows = [
+            [getattr(message, column) for column in columns]
+            for message in review.recent.messages
+            if message.message_id < before
+        ]
+        included |= {row[MESSAGE_ID]: row[AUTHOR_ID] for row in selection.matcher(bots=bots)(rows)}
+    return Counter(included.values())
 
 
 def minute_of(ms: int) -> int:

@@ -1,15 +1,15 @@
-// Counts the messages of the selected accounts of a raid, and how many of these accounts are old members. The slider
-// below the chart chooses the time as the two lists do.
+// Counts the messages of the selected accounts of a raid, and how many of these accounts are old members. A preview is
+// offered only if purges under way don't include all of them. The slider below the chart chooses the time as the two
+// lists do.
 "use strict";
 
 const raid = document.getElementById("raid");
 const language = document.documentElement.lang;
 const plurals = new Intl.PluralRules(language);
 
-function label(element, number) {
+function label(element, number, forms = element.dataset.forms) {
   // The label for some numbers, with # in their place: those of the same plural form as this one share its label.
-  const forms = Object.entries(JSON.parse(element.dataset.forms));
-  const [, pattern] = forms.find(([sample]) => plurals.select(Number(sample)) === plurals.select(number));
+  const [, pattern] = Object.entries(JSON.parse(forms)).find(([sample]) => plurals.select(Number(sample)) === plurals.select(number));
   element.textContent = pattern.replace("#", number.toLocaleString(language));
 }
 
@@ -17,10 +17,13 @@ function count() {
   const selected = [...raid.querySelectorAll('input[name="account"]:checked')];
   const messages = selected.reduce((sum, box) => sum + Number(box.dataset.messages), 0);
   const established = selected.filter((box) => "established" in box.dataset).length;
+  const included = selected.reduce((sum, box) => sum + Number(box.dataset.included ?? 0), 0);
+  const status = raid.querySelector("[data-selected]");
   const warning = raid.querySelector("[data-established-count]");
   const submit = raid.querySelector("[data-submit]");
-  label(raid.querySelector("[data-selected]"), messages);
+  submit.hidden = messages > 0 && included === messages;
   submit.disabled = selected.length === 0;
+  label(status, messages, submit.hidden ? status.dataset.includedForms : status.dataset.forms);
   if (!submit.disabled) label(submit, messages);
   warning.hidden = established === 0;
   label(warning, established);

@@ -159,6 +159,22 @@ def test_a_phone_shows_an_account_beside_a_purge_that_is_under_way_without_scrol
     assert page.locator(".raid-plot > svg").evaluate(drawn) >= CHART_HEIGHT
 
 
+def test_nothing_is_offered_that_a_purge_under_way_includes(long_raid: Raid, site: Site, page: Page) -> None:
+    in_thread(_ask_for_approval, long_raid)
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    status, again = page.locator("[data-selected]"), page.get_by_role("button", name=re.compile("^Preview"))
+    expect(status).to_have_text("60 messages selected, all included in the purge above")
+    expect(again).to_be_hidden()
+    # Another account is beyond it.
+    page.get_by_text(re.compile(rf"\b{len(long_raid.members)} other accounts? wrote here")).click()
+    member = page.locator(f"input[name='account'][value='{next(iter(long_raid.members))}']")
+    member.check()
+    expect(status).to_have_text(re.compile(r"^6\d messages selected$"))
+    expect(again).to_have_text(re.compile(r"^Preview 6\d messages$"))
+    member.uncheck()
+    expect(again).to_be_hidden()
+
+
 def _ask_for_approval(raid: Raid) -> None:
     moderator = User.objects.get(username=create_account("mona")[0])
     selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
