@@ -40,6 +40,9 @@ _MAX_EMPTY_RUN = 18
 
 _LABEL_DISTANCE = 62
 _YEAR, _MONTH = DateFormat(pgettext_lazy("date format", "Y")), DateFormat(pgettext_lazy("date format", "M Y"))
+_MIN_TOP = 10
+"""Messages: fewer are not drawn as tall as the field of the bars."""
+
 _MIN_HEIGHT = 3.0
 _UNCOUNTED_HEIGHT = 20.0
 
@@ -135,7 +138,8 @@ class Label:
 class Strip:
     """Everything that the templates draw. Empty when the channel never had a message.
 
-    fills_width: it has enough bars to be scaled to a wider card.
+    fills_width: it has enough bars to be scaled to a wider card. top: messages at the top of the axis; None if no
+    bucket was counted.
     """
 
     bars: Sequence[Bar]
@@ -143,6 +147,7 @@ class Strip:
     breaks: Sequence[float]
     width: float
     fills_width: bool = False
+    top: int | None = None
     bar_field: int = HEIGHT
     height: int = HEIGHT + LABELS
 
@@ -201,7 +206,8 @@ def draw_strip(
         known.setdefault(today, StripBucket(today, 0))
     slots = _lay_out_slots(sorted(known))
     pitch = max(width * _PARTS // max(len(slots), _MIN_SLOTS) / _PARTS, _MIN_PITCH)
-    peak = max([10, *(entry.count for entry in known.values() if entry.count)])
+    counts = [entry.count for entry in known.values() if entry.count is not None]
+    peak = max([_MIN_TOP, *counts])
     bars: list[Bar] = []
     breaks: list[float] = []
     for position, bucket in enumerate(slots):
@@ -218,6 +224,7 @@ def draw_strip(
         _middles(breaks),
         max(len(slots) * pitch, _MIN_WIDTH),
         fills_width=len(slots) >= _MIN_SLOTS,
+        top=peak if any(counts) else None,
     )
 
 

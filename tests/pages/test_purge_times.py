@@ -78,6 +78,8 @@ def test_a_raid_of_five_minutes_is_five_bars(mona: User, sign_in: SignIn) -> Non
     html = read_html(sign_in(mona), f"/purges/{preview(mona, by_victor(channel)).pk}/")
     assert bars_of(html) == [[20] * 5]
     assert current_of(html) == "all"
+    assert '<span class="strip-top" aria-hidden="true">20</span>' in html
+    assert "20 in the tallest bar" in " ".join(html.split())
 
 
 def test_all_messages_are_drawn_if_they_are_of_several_periods(mona: User, sign_in: SignIn) -> None:
@@ -86,7 +88,10 @@ def test_all_messages_are_drawn_if_they_are_of_several_periods(mona: User, sign_
     heading = "All messages in the channel"
     assert heading not in read_html(client, f"/purges/{preview(mona, by_victor(channel)).pk}/")
     write(channel, old_ids(4, buckets_ago=60), author=WILMA)
-    assert heading in read_html(client, f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    html = read_html(client, f"/purges/{preview(mona, by_victor(channel)).pk}/")
+    assert heading in html
+    top = '<p class="strip-top"><span class="sr">Top of the axis:</span> 100</p>'
+    assert top in " ".join(html.split())
 
 
 def test_its_links_lead_from_years_to_the_minutes_of_the_raid(mona: User, sign_in: SignIn) -> None:

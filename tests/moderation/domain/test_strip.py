@@ -47,6 +47,13 @@ def test_a_shorter_life_is_not_stretched_to_the_width_of_its_card(buckets: int) 
     assert not draw_strip([StripBucket(number, 5) for number in range(buckets)]).fills_width
 
 
+def test_the_top_of_the_axis_is_the_tallest_count() -> None:
+    assert draw_strip([StripBucket(1, 2), StripBucket(2, 50_000)]).top == 50_000
+    # A few messages are not drawn as tall as many.
+    assert draw_strip([StripBucket(1, 2), StripBucket(2, None)]).top == 10
+    assert draw_strip([StripBucket(1, None)]).top is None
+
+
 @given(entries)
 def test_bars_fit_the_chart_and_contain_the_deleted_share(
     given_entries: dict[int, tuple[int | None, int, bool]],
