@@ -7,16 +7,16 @@ import datetime as dt
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import show_hidden
-from moderation.presentation.formats import format_datetime, format_short_day
+from moderation.presentation.formats import format_datetime, format_short_day, keep_together
 
 
 def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, to_the_minute: bool = False) -> str:
     """Return a handle and the creation of the account: "@victor.deals · bot · account created 11 Mar 2024".
 
-    made_at: None if it is not known.
+    made_at: None if it is not known. No line breaks within it.
     """
     parts = [f"@{show_hidden(handle)}", *([_("bot")] if is_bot else [])]
     if made_at is not None:
         day = format_datetime(made_at) if to_the_minute else format_short_day(made_at)
-        parts.append(_("account created %(day)s") % {"day": day})
+        parts.append(_("account created %(day)s") % {"day": keep_together(day)})
     return " · ".join(parts)

@@ -191,6 +191,12 @@ def short_day(value: dt.date | dt.datetime) -> str:
 
 
 @register.filter
+def together(text: str) -> str:
+    """Return a quantity or a day in which no line breaks: "11 Mar 2024" with no-break spaces."""
+    return formats.keep_together(text)
+
+
+@register.filter
 def minutes(value: dt.datetime | dt.time) -> str:
     """Format hours and minutes: "14:02"."""
     return formats.format_clock(value)

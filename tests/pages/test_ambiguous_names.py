@@ -53,7 +53,7 @@ def test_users_of_the_same_name_are_told_apart_and_chosen(victors: list[ChatUser
     page = refused.content.decode()
     assert "Which one do you mean?" in page
     for victor in victors:
-        assert f"@{victor.name} · account created 11 Mar 2024" in page
+        assert f"@{victor.name} · account created 11\u00a0Mar\u00a02024" in page
     chosen = candidates_of(page)
     assert chosen == [f"author:{victor.pk}:@{name}" for victor in sorted(victors, key=lambda user: user.name)]
     page = client.post(url, {"authors": f"@{name}, 7", "words": "hello", "choose": chosen[1]}).content.decode()

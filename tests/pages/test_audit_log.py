@@ -121,7 +121,7 @@ def test_a_name_that_several_have_is_chosen_by_a_button_and_the_rest_is_kept(cli
     assert refused.status_code == 400
     shown = refused.content.decode()
     assert "Which one do you mean?" in shown
-    assert "account created 11 Mar 2024, 00:05" in shown
+    assert "account created 11\u00a0Mar\u00a02024,\u00a000:05" in shown
     chosen = re.findall(r'class="button candidate" name="user" value="(\d+)"', shown)
     assert sorted(map(int, chosen)) == [user.pk for user in twins]
     # Two of the same minute are told apart by their IDs.

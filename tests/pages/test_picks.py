@@ -44,7 +44,7 @@ def test_a_user_has_a_name_a_handle_an_avatar_and_the_age_of_the_account(mona: U
     (pick,) = picks_of(sign_in(mona), kind="people", q=f"@{author.name[:-2]}")
     assert pick["value"] == str(author.pk)
     assert pick["label"] == f"The {author.name}"
-    assert pick["note"] == f"@{author.name} · account created 11 Mar 2024"
+    assert pick["note"] == f"@{author.name} · account created 11\u00a0Mar\u00a02024"
     assert pick["avatar"][1] == "TW"
 
 

@@ -24,25 +24,25 @@ def notes_of(*accounts: ChatUser) -> list[str]:
 
 def test_different_handles_need_nothing_else() -> None:
     assert notes_of(account(0), account(7, handle="victor.deals")) == [
-        "@victor · account created 11 Mar 2024",
-        "@victor.deals · account created 11 Mar 2024",
+        "@victor · account created 11\u00a0Mar\u00a02024",
+        "@victor.deals · account created 11\u00a0Mar\u00a02024",
     ]
 
 
 def test_accounts_of_one_day_are_told_apart_by_the_minute() -> None:
     assert notes_of(account(0), account(5 * MINUTE_MS), account(0, handle="wilma")) == [
-        "@victor · account created 11 Mar 2024, 00:00",
-        "@victor · account created 11 Mar 2024, 00:05",
-        "@wilma · account created 11 Mar 2024",
+        "@victor · account created 11\u00a0Mar\u00a02024,\u00a000:00",
+        "@victor · account created 11\u00a0Mar\u00a02024,\u00a000:05",
+        "@wilma · account created 11\u00a0Mar\u00a02024",
     ]
 
 
 def test_accounts_of_one_minute_are_told_apart_by_their_ids() -> None:
     first, second, other = account(0), account(1), account(5 * MINUTE_MS)
     assert notes_of(first, second, other) == [
-        f"@victor · account created 11 Mar 2024, 00:00 · ID {first.pk}",
-        f"@victor · account created 11 Mar 2024, 00:00 · ID {second.pk}",
-        "@victor · account created 11 Mar 2024, 00:05",
+        f"@victor · account created 11\u00a0Mar\u00a02024,\u00a000:00 · ID {first.pk}",
+        f"@victor · account created 11\u00a0Mar\u00a02024,\u00a000:00 · ID {second.pk}",
+        "@victor · account created 11\u00a0Mar\u00a02024,\u00a000:05",
     ]
 
 
