@@ -251,7 +251,9 @@ def recent_channels(overview: Overview) -> SafeString:
                 visible(entry.channel),
                 ago(entry.newest.posted_at),
                 visible(entry.channel.guild or _("Direct messages")),
-                visible(overview.users.get(entry.newest.author_id) or _("Unknown user")),
+                visible(
+                    overview.users.get(entry.newest.author_id) or _("user %(id)s") % {"id": entry.newest.author_id}
+                ),
                 Truncator(visible(excerpt(entry.newest.content, overview.users)) or _("(attachment)")).chars(
                     CARD_CHARACTERS
                 ),

@@ -24,3 +24,10 @@ def test_a_card_names_those_whom_the_newest_message_mentions(mona: User, sign_in
     post_message(channel.pk, author_id=fresh_id(), content=f"Ask **<@{mentioned.pk}>**", mentions=[mentioned.pk])
     wait_until(lambda: channel.pk in last_active_channels(20))
     assert f"<bdi>Ask @{name}</bdi>" in sign_in(mona).get("/").content.decode()
+
+
+def test_a_card_tells_apart_authors_whose_names_are_unknown(mona: User, sign_in: SignIn) -> None:
+    channel, author_id = make_channel(guild="Harbour"), fresh_id()
+    post_message(channel.pk, author_id=author_id, content="hello")
+    wait_until(lambda: channel.pk in last_active_channels(20))
+    assert f"<bdi>user {author_id}</bdi>" in sign_in(mona).get("/").content.decode()
