@@ -116,6 +116,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "tombstone": lambda n: ngettext("%(count)s tombstone", "%(count)s tombstones", n),
     "bucket": lambda n: ngettext("%(count)s bucket", "%(count)s buckets", n),
     "channel": lambda n: ngettext("%(count)s channel", "%(count)s channels", n),
+    "delete": lambda n: ngettext("%(count)s delete", "%(count)s deletes", n),
     "report": lambda n: ngettext("%(count)s report", "%(count)s reports", n),
     "row": lambda n: ngettext("%(count)s row", "%(count)s rows", n),
     "more bucket": lambda n: ngettext("%(count)s more bucket", "%(count)s more buckets", n),

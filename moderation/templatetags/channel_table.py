@@ -84,7 +84,7 @@ def _cells(
         _figure(row.empty_share, lambda share: percent_of(share * 100)),
         uncovered,
         _changed(row.uncovered_at, now),
-        _figure(row.uncovered_deletes, thousands),
+        _figure(row.uncovered_deletes, lambda number: formats.keep_together(formats.format_count(number, "delete"))),
         last_purge,
         _last_purge(row, now, may_open_purges),
     )

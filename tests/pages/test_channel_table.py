@@ -139,6 +139,8 @@ def test_a_row_has_the_reason_of_its_state_and_the_age_of_each_figure(
     assert server.name in row
     assert row.count("Measured ") == 3
     assert "3 of 7 buckets, read " in row
+    assert re.search(r"[0-2]\u00a0deletes?<", row)
+    assert "since the last full repair of all nodes" in read(sign_in(otto), "")
 
 
 def test_what_was_never_measured_is_a_dash_with_words_for_screen_readers(

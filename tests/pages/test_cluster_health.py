@@ -118,7 +118,8 @@ def test_deletes_that_no_repair_covers_are_listed_by_channel(otto: User, sign_in
     note_deletes(channel.pk, BUCKET - 1, 5)
     count_uncovered(None)
     html = read(otto, sign_in)
-    assert re.search(rf'href="/channels/{channel.pk}/health/">.*?<b>1,000,000,000,005</b>', html)
+    assert re.search(rf'href="/channels/{channel.pk}/health/">.*?<b>1,000,000,000,005 deletes</b>', html)
+    assert "since the last full repair of all nodes" in html
     BucketDeletes.objects.filter(channel_id=channel.pk).delete()
 
 
