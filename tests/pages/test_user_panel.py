@@ -221,7 +221,7 @@ def test_the_first_and_last_seen_are_shown(mona: User, sign_in: SignIn) -> None:
     write(channel, ids, author=account.pk)
     write(channel, recent_ids(1), author=account.pk)
     html = panel_of(sign_in(mona), account)
-    assert f'Oldest message</dt> <dd> <time datetime="{time_of(min(ids)).isoformat()}"' in html
+    assert f'First seen</dt> <dd> <time datetime="{time_of(min(ids)).isoformat()}"' in html
     purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(sorted(ids))))
     html = panel_of(sign_in(mona), account)
     first, last = bucket_days(bucket_of(min(ids)))
