@@ -197,6 +197,12 @@ def together(text: str) -> str:
 
 
 @register.filter
+def lower_first(sentence: str) -> str:
+    """Return a sentence as it follows a colon: "all are deleted right away."."""
+    return sentence[:1].lower() + sentence[1:]
+
+
+@register.filter
 def minutes(value: dt.datetime | dt.time) -> str:
     """Format hours and minutes: "14:02"."""
     return formats.format_clock(value)

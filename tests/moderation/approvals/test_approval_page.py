@@ -83,7 +83,7 @@ def test_the_plan_of_a_preview_is_conditional_on_the_approval(
     approval = request(mona, purge)
     for account in (mona, lena):
         page = " ".join(read_page(sign_in(account), at(purge)).split())
-        assert "After the approval: All are deleted right away." in page
+        assert "After the approval: all are deleted right away." in page
     sign_in(mona).post(at(purge) + "approval/withdraw/", {"approval": approval.pk})
     assert "After the approval" not in read_page(sign_in(lena), at(purge))
 
