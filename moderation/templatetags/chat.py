@@ -28,7 +28,7 @@ from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.lookup.channels import ActiveChannel, Overview
 from moderation.operations.purging.controls import HeldMessages
 from moderation.operations.steps.totals import PurgeTotals
-from moderation.presentation import formats
+from moderation.presentation import formats, typed_dates
 from moderation.presentation.excerpts import Known, unformatted
 from moderation.presentation.html import fill, fill_each, fill_named
 from moderation.presentation.page_urls import url_of
@@ -188,6 +188,12 @@ def day(value: dt.date | dt.datetime) -> str:
 def short_day(value: dt.date | dt.datetime) -> str:
     """Format a day: "11 Mar 2024"."""
     return formats.format_short_day(value)
+
+
+@register.filter
+def print_typed(text: str | None) -> str:
+    """Return the text of a field; a day or time in ISO 8601 as pages print it."""
+    return typed_dates.print_typed(text or "")
 
 
 @register.filter

@@ -226,7 +226,10 @@ def test_a_name_leads_to_what_the_person_did_this_month(client: Client, held: Au
     month = f"{held.at:%Y-%m}-01"
     link = f"/audit/?person={lena.get_username()}&amp;since={month}"
     assert link in shown
-    assert listed(client, link.partition("?")[2].replace("&amp;", "&")) == [held.pk]
+    query = link.partition("?")[2].replace("&amp;", "&")
+    assert listed(client, query) == [held.pk]
+    # The field has the day as pages print it.
+    assert f'name="since" value="{held.at:1 %b %Y}"' in " ".join(page(client, query).split())
 
 
 def test_people_of_the_same_name_differ_by_their_user_names(client: Client, held: AuditEntry, lena: User) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import re
 import secrets
@@ -71,6 +72,16 @@ def test_the_composer_is_filled_in_with_the_selection(draft: Purge, mona: User, 
     assert described.all.authors.count(",") == 1
     assert re.search(rf'name="authors"[^>]*value="{re.escape(html.escape(described.all.authors))}"', page)
     assert re.search(r'name="words"[^>]*value="hello"', page)
+
+
+def test_times_are_filled_in_as_pages_print_them(mona: User, channel: Channel) -> None:
+    first = first_id_from(dt.datetime(2024, 3, 11, 14, 30, tzinfo=dt.UTC))
+    for message_id, typed in ((first, "11 Mar 2024, 15:30"), (first + (7_001 << 22), "2024-03-11T15:30:07.001+01:00")):
+        selection = Selection(channel_ids=(channel.pk,), where=All((Author((VICTOR,)), Since(message_id))))
+        with timezone.override("Europe/Berlin"):
+            described = describe_conditions(selection)
+        assert described is not None
+        assert described.all.after == typed
 
 
 def test_the_new_preview_replaces_the_old_one(draft: Purge, mona: User, sign_in: SignIn) -> None:

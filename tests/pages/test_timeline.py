@@ -94,6 +94,7 @@ def test_scrolling_in_both_directions_shows_each_message_once(mona: User, sign_i
 def test_a_date_shows_what_was_posted_from_then_on(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
     day = time_of(previewed.ids[4]).date()
     html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/?at={day.isoformat()}").content.decode()
+    assert f'name="at" value="{format_short_day(day)}"' in " ".join(html.split())
     start = dt.datetime.combine(day, dt.time(), dt.UTC)
     assert ids_shown(html) == [i for i in previewed.ids if time_of(i) >= start]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake, time_of
@@ -46,6 +45,7 @@ from moderation.domain.links import find_message_link
 from moderation.domain.selection import Selection
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS
 from moderation.operations.access.visibility import ADD_PURGE, Actor, guilds_with_channels, visible_channels
+from moderation.presentation.typed_dates import type_time
 
 MAX_NAMES = 100
 """Maximum number of authors or channels in one field: a raid has fifty accounts and more."""
@@ -213,9 +213,9 @@ def _as_typed(condition: Filter) -> tuple[str, Any]:  # noqa: C901, PLR0911, PLR
         case Author(ids):
             return "authors", ", ".join(map(_name_or_id, ids))
         case Since(message_id):
-            return "after", _format_time(message_id)
+            return "after", type_time(time_of(message_id))
         case Before(message_id):
-            return "before", _format_time(message_id)
+            return "before", type_time(time_of(message_id))
         case Words(text):
             return "words", text
         case AnyWord(text):
@@ -250,12 +250,6 @@ def _name_or_id(author_id: int) -> str:
         return str(user) if find_author(str(user)) == author_id else str(author_id)
     except BadInput:
         return str(author_id)
-
-
-def _format_time(message_id: int) -> str:
-    """Return the time of an id in ISO 8601, in the active time zone."""
-    time = timezone.localtime(time_of(message_id))
-    return time.isoformat(timespec="milliseconds" if time.second or time.microsecond else "minutes")
 
 
 def _check_name(channels: Sequence[Channel], typed: str) -> None:

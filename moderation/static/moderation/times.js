@@ -3,6 +3,17 @@
 "use strict";
 
 const ISO_MINUTE = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?/;
+// As the server fills it in: "11 Mar 2024, 15:02".
+const PRINTED = /^(\d{1,2}) ([A-Z][a-z]{2}) (\d{4})(?:, (\d\d:\d\d))?$/;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+function readTime(text) {
+  const printed = PRINTED.exec(text);
+  if (!printed) return ISO_MINUTE.exec(text)?.slice(1) ?? [];
+  const [, day, month, year, clock] = printed;
+  const number = String(1 + MONTHS.indexOf(month));
+  return [`${year}-${number.padStart(2, "0")}-${day.padStart(2, "0")}`, clock];
+}
 
 function fillTime(field, text) {
   field.value = text;
@@ -19,7 +30,7 @@ for (const time of document.querySelectorAll("[data-time]")) {
     if (native.value) fillTime(field, native.value.replace("T", " "));
   });
   time.querySelector("button").addEventListener("click", () => {
-    const [, day, clock = "00:00"] = ISO_MINUTE.exec(field.value) ?? [];
+    const [day, clock = "00:00"] = readTime(field.value);
     const typed = native.type === "date" ? day : `${day}T${clock}`;
     native.value = day ? typed : now;
     native.showPicker();

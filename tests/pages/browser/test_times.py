@@ -71,3 +71,8 @@ def test_a_day_of_a_filter_is_chosen_from_the_browsers_calendar(site: Site) -> N
         expect(calendar).to_have_value("2026-03-11")
         calendar.fill("2026-03-12")
         expect(field).to_have_value("2026-03-12")
+        # As the server fills it in.
+        page.goto(f"{site.url}/maintenance/runs/?since=2026-03-12")
+        expect(field).to_have_value("12 Mar 2026")
+        page.get_by_role("button", name="Choose the first day").click()
+        expect(calendar).to_have_value("2026-03-12")
