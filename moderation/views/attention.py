@@ -12,19 +12,20 @@ from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_over_visible
 from moderation.operations.erasure.requests import open_requests
 from moderation.operations.purging.approvals import open_approvals
-from moderation.operations.purging.listing import newest_purges
+from moderation.operations.purging.listing import newest_purges, newest_stopped
 from moderation.operations.selection.summary import ListedPurge
 from moderation.operations.undo.listed_purges import describe_lists
 
 STOPPED_PURGES = 6
-"""Previews, and paused purges, that are read."""
+"""Previews, and purges that stopped, that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What waits for the viewer: requests for approval and for permanent deletion, previews and paused purges.
+    """What waits for the viewer: requests for approval and for permanent deletion, previews, and purges that stopped.
 
-    waits_for_others: the previews and paused purges that do not wait for the viewer.
+    These are paused, or have ended with messages that failed. waits_for_others: the previews and paused purges that do
+    not wait for the viewer.
     """
 
     approval_requests: Sequence[tuple[ListedPurge, PurgeApproval]]
@@ -49,11 +50,11 @@ def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, li
     approvals, erasures = open_approvals(user), open_requests(user)
     requesters = [*(one.requested_by for one in approvals), *(one.requested_by for one in erasures)]
     mark_shared_names(user, requesters, right=VIEW_PURGES)
-    ready, paused, to_approve, to_erase, *described = describe_lists(
+    ready, halted, to_approve, to_erase, *described = describe_lists(
         user,
         [
             newest_purges(user, (PurgeState.READY,), limit=STOPPED_PURGES),
-            newest_purges(user, (PurgeState.PAUSED,), limit=STOPPED_PURGES),
+            newest_stopped(user, limit=STOPPED_PURGES),
             [approval.purge for approval in approvals],
             [erasure.purge for erasure in erasures],
             *others,
@@ -63,17 +64,19 @@ def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, li
             *(purge.pk for purges in others for purge in purges if purge.state == PurgeState.READY),
         },
     )
-    stopped = sorted([*ready, *paused], key=lambda listed: listed.purge.pk, reverse=True)
+    stopped = sorted([*ready, *halted], key=lambda listed: listed.purge.pk, reverse=True)
     own = [listed for listed in stopped if _may_continue(user, listed)]
     attention = Attention(
         approval_requests=list(zip(to_approve, approvals, strict=True)),
         erasure_requests=list(zip(to_erase, erasures, strict=True)),
         stopped=own,
-        waits_for_others=[listed for listed in stopped if listed not in own],
+        waits_for_others=[
+            listed for listed in stopped if listed not in own and listed.purge.state != PurgeState.DONE_WITH_FAILURES
+        ],
     )
     return attention, described
 
 
 def _may_continue(user: Actor, listed: ListedPurge) -> bool:
-    """Return whether a preview or a paused purge waits for the user, and not for the approval of another person."""
+    """Return whether a preview, or a purge that stopped, waits for the user, not for the approval of another person."""
     return listed.shown_state != AWAITING_APPROVAL and may_over_visible(user, ADD_PURGE, listed.purge)

@@ -90,7 +90,7 @@ def _list_purges(user: Actor) -> dict[str, Any]:
     return {
         **attention.as_context(),
         "in_progress": [(listed, requests.get(listed.purge.pk)) for listed in in_progress],
-        "finished": finished,
+        "finished": [listed for listed in finished if listed not in attention.stopped],
     }
 
 

@@ -16,7 +16,7 @@ from chatstore.models import Channel
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS, shown_state
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
-from moderation.models import ManifestBucket, ManifestSummary, Purge, PurgeApproval
+from moderation.models import ManifestBucket, ManifestSummary, Purge, PurgeApproval, Step
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import (
     ADD_PURGE,
@@ -187,6 +187,13 @@ def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) ->
     """Return the newest purges in some states that a user may see, without the previews of other moderators."""
     purges = _newest_first(user).filter(state__in=states)
     return list(purges.exclude(Q(state__in=_OWN_ONLY) & ~Q(moderator_id=user.pk))[:limit])
+
+
+def newest_stopped(user: Actor, *, limit: int) -> list[Purge]:
+    """Return the newest visible purges that are paused, or have ended without some messages because these failed."""
+    has_failed = Exists(Step.objects.filter(purge_id=OuterRef("pk"), failed__gt=0).order_by())
+    purges = _newest_first(user).filter(state__in=(PurgeState.PAUSED, PurgeState.DONE_WITH_FAILURES))
+    return list(purges.filter(Q(state=PurgeState.PAUSED) | has_failed)[:limit])
 
 
 def newest_in_progress(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:

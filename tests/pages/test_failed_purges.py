@@ -1,0 +1,64 @@
+"""A purge of which messages failed waits for those who can retry it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.test import Client
+
+from chatstore.domain.roles import Role
+from chatstore.models import Channel
+from chatstore.models.users import User
+from moderation.domain.packing import pack_ids
+from moderation.models import Purge
+from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.purging.controls import retry_purge
+from moderation.operations.purging.execution import WRITTEN_AGAIN
+from tests.moderation.channels import VICTOR, confirm, everything, old_ids, preview, purge_now, run_to_end
+from tests.moderation.limits import make_guild_channel, member
+from tests.moderation.stored_sums import store_sums
+from tests.pages.reading import read_page
+from tests.pages.test_home_previews import places_of
+
+SignIn = Callable[[User], Client]
+
+
+def purge_with_failures(moderator: User, channel: Channel) -> Purge:
+    """Return a purge that has ended, of which two messages failed."""
+    purge = purge_now(moderator, everything(channel))
+    failed = {"deleted": 18, "failed": 2, "failed_ids": pack_ids(old_ids(20)[:2]), "error": WRITTEN_AGAIN}
+    assert purge.steps.update(**failed) == 1
+    store_sums()
+    Purge.objects.filter(pk=purge.pk).update(state="done_with_failures")
+    return purge
+
+
+def headings_of(purge: Purge, client: Client, url: str) -> set[str]:
+    return {heading for heading, found in places_of(client, url) if found == purge.pk}
+
+
+def test_failed_messages_need_attention_until_a_retry_and_held_ones_do_not(sign_in: SignIn) -> None:
+    channel, other = make_guild_channel(), make_guild_channel()
+    moderator, auditor = member("max", Role.MODERATOR, channel, other), member("aron", Role.AUDITOR, channel, other)
+    lead = member("lea", Role.LEAD, other)
+    failed = purge_with_failures(moderator, channel)
+    previewed = preview(moderator, everything(other))
+    place_hold(HoldRequest(str(VICTOR), str(other.pk), ""), reason="Case", actor=lead)
+    held = run_to_end(confirm(moderator, previewed))
+    assert held.state == "done_with_failures"
+    client = sign_in(moderator)
+    assert headings_of(failed, client, "/") == {"attention"}
+    assert "attention" in headings_of(failed, client, "/purges/")
+    assert headings_of(held, client, "/") == {"recently-deleted"}
+    (line,) = re.findall(
+        rf"<li>(?:(?!</li>).)*/purges/{failed.pk}/#failures.*?</li>", read_page(client, "/"), re.DOTALL
+    )
+    assert ">done, some failed</span>" in line
+    assert "18 of 20 deleted" in line
+    assert 'id="failures"' in read_page(client, f"/purges/{failed.pk}/")
+    # Those who cannot retry it have it among what was deleted.
+    assert headings_of(failed, sign_in(auditor), "/") == {"recently-deleted"}
+    retry_purge(failed.pk, moderator=moderator)
+    run_to_end(failed)
+    assert "attention" not in headings_of(failed, client, "/")
