@@ -189,7 +189,7 @@ def describe_preview(
         # Otherwise others failed, were held or were restored in another way, which is not counted by author.
         "is_exact_by_author": deleted == left_by_author and restored <= {author.user_id for author in authors},
         "other_authors": manifest.author_count - len(authors),
-        "old_accounts": _count_old_accounts(manifest) if purge.state == PurgeState.READY else 0,
+        "old_accounts": _count_old_accounts(manifest) if purge.state == PurgeState.READY else None,
         "bucket_rows": [_row_of(bucket, known) for bucket in rows],
         "other_buckets": manifest.bucket_count - len(rows),
         "undo_days": settings.QUARANTINE_DAYS,
@@ -197,12 +197,12 @@ def describe_preview(
     return context | (_sample(user, purge, manifest) if purge.state == PurgeState.READY else {})
 
 
-def _count_old_accounts(manifest: Summary) -> int:
-    """Return how many authors have accounts over a year old; 0 if that is not known of all."""
+def _count_old_accounts(manifest: Summary) -> int | None:
+    """Return how many authors have accounts over a year old; None if that is not known of all."""
     now = timezone.now()
     made = [account_made_at(author_id, now=now) for author_id, _ in manifest.authors]
     if None in made or manifest.author_count != len(made):
-        return 0
+        return None
     return sum(now - at > OLD_ACCOUNT for at in made if at is not None)
 
 

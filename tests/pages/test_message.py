@@ -152,7 +152,7 @@ def test_the_heading_quotes_a_message_that_may_be_read(mona: User, sign_in: Sign
 
 
 def heading_of(html: str) -> str:
-    return html.split('class="page-head"')[1].split('id="place"')[0]
+    return html.split('class="page-head"')[1].split('id="place"', maxsplit=1)[0]
 
 
 def test_a_message_without_text_is_below_the_heading_of_its_day(mona: User, sign_in: SignIn, channel: Channel) -> None:
