@@ -255,14 +255,14 @@ def recent_channels(overview: Overview) -> SafeString:
     """Render the most recently active channels as cards, each with its newest message."""
     return fill_each(
         '<li>\n<a class="channel-card" href="{}#end">\n<span class="spread">\n<bdi class="name clip">{}</bdi>\n'
-        '<span class="quiet small">{}</span>\n</span>\n<bdi class="quiet small clip">{}</bdi>\n'
+        '<span class="quiet small">{}</span>\n</span>\n<span class="quiet small clip">{}</span>\n'
         '<span class="small clip">\n<bdi>{}</bdi>:\n<bdi>{}</bdi>\n</span>\n</a>\n</li>',
         (
             (
                 url_of("timeline", entry.channel.pk),
                 visible(entry.channel),
                 ago(entry.newest.posted_at),
-                visible(entry.channel.guild or _("Direct messages")),
+                _describe_place(entry.channel, overview.posts.get(entry.channel.pk, 0)),
                 visible(
                     overview.users.get(entry.newest.author_id) or _("user %(id)s") % {"id": entry.newest.author_id}
                 ),
@@ -274,6 +274,15 @@ def recent_channels(overview: Overview) -> SafeString:
             if entry.newest is not None
         ),
     )
+
+
+def _describe_place(channel: Channel, posts: int) -> SafeString:
+    """Return the guild of a channel, and how many messages the channel had in the last hour, if any."""
+    guild = fill("<bdi>{}</bdi>", visible(channel.guild or _("Direct messages")))
+    if not posts:
+        return guild
+    number = _("%(number)s in the last hour") % {"number": formats.format_number(posts)}
+    return fill("{} · {}", guild, number)
 
 
 @register.simple_tag

@@ -19,10 +19,9 @@ from chatstore.operations.rights import READ_HEALTH
 from moderation.domain.state_labels import AWAITING_APPROVAL
 from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.operations.access.visibility import Actor
-from moderation.operations.lookup.channels import channels_by_activity
+from moderation.operations.lookup.channels import channels_by_activity, posts_of
 from moderation.operations.lookup.jump import suggest
 from moderation.operations.lookup.search import FoundUser, search_anything
-from moderation.operations.lookup.sidebar import posts_of
 from moderation.operations.purging.approvals import own_requests
 from moderation.operations.purging.listing import newest_in_progress, newest_purges
 from moderation.operations.purging.wait_reasons import WAITING_STATES

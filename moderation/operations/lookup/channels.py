@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -20,7 +20,7 @@ from chatstore.operations.gateway.timeline import (
     rank_by_activity,
 )
 from chatstore.operations.members import names_of_roles
-from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post
+from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.presentation.markup import find_mentioned_channels, find_mentioned_roles
 
@@ -44,13 +44,15 @@ class ActiveChannel:
 class Overview:
     """Most recently active channels, then the others. error: why the store could not be read.
 
-    users: authors of the newest messages and those whom these mention, by ID, as far as they are known.
+    users: authors of the newest messages and those whom these mention, by ID, as far as they are known. posts: messages
+    of the last hour in the recent channels, by ID, if there are any.
     """
 
     recent: Sequence[ActiveChannel] = ()
     others: Sequence[ActiveChannel] = ()
     error: str = ""
     users: Mapping[int, ChatUser] = field(default_factory=dict)
+    posts: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def has_more(self) -> bool:
@@ -90,7 +92,16 @@ def channels_by_activity(user: Actor) -> Overview:
     recent = [entry for entry in described if entry.newest is not None]
     recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)
     others = [entry for entry in described if entry.newest is None]
-    return Overview(recent=recent, others=others, users=name_users(newest.values()))
+    posts = {channel_id: sum(parts) for channel_id, parts in posts_of([entry.channel.pk for entry in recent]).items()}
+    return Overview(recent=recent, others=others, users=name_users(newest.values()), posts=posts)
+
+
+def posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Return the posts of the last hour of channels, as `posts_of_hour`; none if they cannot be read."""
+    try:
+        return posts_of_hour(channel_ids)
+    except StoreUnavailable:
+        return {}
 
 
 def _channels_to_rank(user: Actor) -> list[Channel]:

@@ -9,9 +9,9 @@ from chatstore.domain.errors import NotFound, StoreUnavailable
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
-from chatstore.store.activity import channels_active_within, posts_of_hour
+from chatstore.store.activity import channels_active_within
 from moderation.operations.access.visibility import Actor, guilds_with_channels, visible_channels
-from moderation.operations.lookup.channels import newest_among
+from moderation.operations.lookup.channels import newest_among, posts_of
 from moderation.operations.lookup.pinned import pinned_channels
 from moderation.operations.raids.detection import raided_channels
 from moderation.store.visited_channels import visit_channel, visited_channels
@@ -125,14 +125,6 @@ def _newest_of(channels: ChannelQuerySet) -> Channel | None:
         return next(iter(newest_among(channels, limit=1)), None)
     except StoreUnavailable:
         return None
-
-
-def posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
-    """Return the posts of the last hour of channels, as `posts_of_hour`; none if they cannot be read."""
-    try:
-        return posts_of_hour(channel_ids)
-    except StoreUnavailable:
-        return {}
 
 
 def _list_guilds(user: Actor, *, open_one: int | None, raided: Collection[int | None]) -> tuple[list[Guild], bool]:
