@@ -224,7 +224,7 @@ def test_an_expired_undo_period_names_only_holds_that_may_cover_deleted_messages
     kept = hold(channel, mona)
     purge = run_to_end(queued)
     shift(purge, days=40, placed=kept, placed_days_ago=41)
-    covering = place_hold(HoldRequest(author=str(WILMA)), reason="another court asks", actor=mona)
+    covering = place_hold(HoldRequest(author=str(WILMA), channel=str(channel.pk)), reason="another", actor=mona)
     Hold.objects.filter(pk=covering.pk).update(placed_at=postgres_now() - dt.timedelta(days=39))
     if is_lifted:
         for placed in (kept, covering):
