@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from functools import cache
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from chatstore.models import Channel
+from moderation.domain.state_labels import AWAITING_APPROVAL
+from moderation.domain.states import PurgeState
 from moderation.operations.selection.summary import ListedProgress, ListedPurge
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_each, fill_named, join
@@ -22,6 +26,23 @@ register = template.Library()
 
 REASON_CHARACTERS = 120
 """Characters of a purge's reason that a list shows."""
+
+_OUTCOMES: dict[str, Promise] = {
+    AWAITING_APPROVAL: gettext_lazy("To be deleted once the purge is approved"),
+    PurgeState.QUEUED: gettext_lazy("To be deleted"),
+    PurgeState.RUNNING: gettext_lazy("Being deleted"),
+    PurgeState.WAITING: gettext_lazy("Being deleted"),
+    PurgeState.PAUSED: gettext_lazy("Not all deleted yet, paused"),
+    PurgeState.CANCELLING: gettext_lazy("Deletion is being cancelled"),
+    PurgeState.CANCELLED: gettext_lazy("Deletion was cancelled"),
+    PurgeState.DONE: gettext_lazy("Deleted"),
+    PurgeState.DONE_WITH_FAILURES: gettext_lazy("Deleted in part"),
+    PurgeState.UNDOING: gettext_lazy("Deleted, now being restored"),
+    PurgeState.UNDONE: gettext_lazy("Deleted, then restored"),
+    PurgeState.PARTLY_UNDONE: gettext_lazy("Deleted, then restored in part"),
+    PurgeState.UNDO_EXPIRED: gettext_lazy("Deleted, can no longer be restored"),
+}
+"""What has become of the messages of a purge, by the state that is shown. The labels of other states name it."""
 
 _LINE_BREAK = SafeString("<br>\n")
 
@@ -52,6 +73,12 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         # A line never begins with a dot.
         join(notes, "\u00a0·\n"),
     )
+
+
+@register.filter
+def outcome_label(listed: ListedPurge) -> str:
+    """Return whether a purge has deleted its messages or will: "To be deleted"; "" if its state says so."""
+    return str(_OUTCOMES.get(listed.shown_state, ""))
 
 
 def _format_progress(progress: ListedProgress) -> str:

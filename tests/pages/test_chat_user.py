@@ -26,6 +26,7 @@ from moderation.presentation.formats import format_days, format_short_day, forma
 from tests.conftest import give, make_user
 from tests.moderation.channels import (
     choose,
+    confirm,
     make_channel,
     now_ms,
     old_ids,
@@ -181,6 +182,36 @@ def test_a_purge_that_waits_for_approval_is_named_and_not_counted(mona: User, si
     for shown in (html, panel):
         assert re.search(r"Purges</dt><dd>\s*0\s*<span[^>]*>\+ 1 waiting for approval", squeeze(shown))
     assert "included in a purge" not in html.split('id="activity"')[1]
+
+
+def test_each_purge_states_whether_it_has_deleted_the_messages_or_will(mona: User, sign_in: SignIn) -> None:
+    person, channel, ids = make_chat_user(), make_channel(), old_ids(20)
+    write(channel, ids, author=person.pk)
+    purge_now(mona, choose(channel.pk, before_id=ids[10]))
+    waiting = preview(mona, choose(channel.pk, everything=True))
+    client = sign_in(mona)
+    line = rf'class="title" href="/purges/{waiting.pk}/".*?</li>'
+
+    def lines() -> list[str]:
+        pages = (page_of(client, person.pk), client.get(f"/users/{person.pk}/panel/").content.decode())
+        return [found for page in pages for found in re.findall(line, page, re.DOTALL)]
+
+    PurgeApproval.objects.create(
+        purge=waiting, requested_by=mona, reason="raid", manifest_hash=waiting.manifest_hash or b""
+    )
+    assert ["To be deleted once the purge is approved" in shown for shown in lines()] == [True, True]
+    waiting.approvals.all().delete()
+    confirm(mona, waiting)
+    assert [">To be deleted<" in shown for shown in lines()] == [True, True]
+    assert "messages included in 2 purges (not all deleted yet)" in activity_of(client, person.pk)
+    run_to_end(waiting)
+    assert [">Deleted<" in shown for shown in lines()] == [True, True]
+    assert "(not all deleted yet)" not in activity_of(client, person.pk)
+    assert page_of(client, person.pk).count(">Deleted<") == 2
+
+
+def activity_of(client: Client, user_id: int) -> str:
+    return " ".join(page_of(client, user_id).split('id="activity"')[1].split('id="purges"')[0].split())
 
 
 def test_messages_of_several_purges_are_not_summed_up(mona: User, sign_in: SignIn) -> None:

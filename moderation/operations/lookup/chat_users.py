@@ -26,7 +26,7 @@ from chatstore.operations.rights import VIEW_CHANNELS, guilds_for, scope_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.ledger import LedgerRow, read_ledgers
 from moderation.domain.state_labels import AWAITING_APPROVAL
-from moderation.domain.states import PurgeState
+from moderation.domain.states import ACTIVE_PURGES, PurgeState
 from moderation.models import ManifestBucket
 from moderation.operations.access.visibility import (
     ADD_PURGE,
@@ -59,7 +59,7 @@ class ChannelActivity:
     periods, last_seen: without periods that have no live rows of any author; 0 and None if no other is left.
     purge_count: number of confirmed purges that included messages of the user there, also purges that the viewer may
     not see because they include channels elsewhere. matched: sum of these messages, of which several purges may include
-    the same. is_restored: all of these purges were undone.
+    the same. is_restored: all of these purges were undone. is_pending: some of them have not ended.
     """
 
     channel: Channel
@@ -68,6 +68,7 @@ class ChannelActivity:
     matched: int
     purge_count: int
     is_restored: bool
+    is_pending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def profile_of(user: Actor, user_id: int) -> Profile:
                 channels[i],
                 len(nonempty[i]),
                 _days_of(max(nonempty[i]), made_at) if nonempty[i] else None,
-                *matched.get(i, (0, 0, False)),
+                *matched.get(i, (0, 0, False, False)),
             )
             for i in shown
         ],
@@ -211,20 +212,22 @@ def _memberships_of(user: Actor, user_id: int) -> list[GuildMember]:
     return list(known.order_by(F("joined_at").desc(nulls_last=True), "guild_id")[:GUILDS_SHOWN])
 
 
-def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, tuple[int, int, bool]]:
+def _matched_by_channel(author_id: int, channel_ids: Sequence[int]) -> dict[int, tuple[int, int, bool, bool]]:
     """Return the sum of the user's messages that confirmed purges included, by channel.
 
-    With the number of these purges, and whether all of them were undone.
+    With the number of these purges, and whether all of them were undone, and some have not ended.
     """
     matched = _matched_buckets(author_id).filter(channel_id__in=channel_ids).order_by().values("channel_id")
     is_left = ~Q(purge__state=PurgeState.UNDONE)
+    is_pending = Q(purge__state__in=ACTIVE_PURGES - {PurgeState.UNDOING})
     counted = matched.annotate(
         matched=Sum(_count_of(author_id)),
         purges=Count("purge_id", distinct=True),
         left=Count("purge_id", filter=is_left, distinct=True),
+        pending=Count("purge_id", filter=is_pending, distinct=True),
     )
-    found = counted.values_list("channel_id", "matched", "purges", "left")
-    return {channel_id: (count, purges, not left) for channel_id, count, purges, left in found}
+    found = counted.values_list("channel_id", "matched", "purges", "left", "pending")
+    return {channel_id: (count, purges, not left, bool(pending)) for channel_id, count, purges, left, pending in found}
 
 
 def _matched_besides(purges: Collection[int], author_id: int, channel_ids: Collection[int]) -> dict[int, int]:
