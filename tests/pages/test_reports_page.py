@@ -116,6 +116,19 @@ def test_a_message_that_a_purge_deleted_meanwhile_is_resolved_as_deleted(mona: U
     assert not Purge.objects.filter(pk__gt=purge.pk, moderator=mona).exists()
 
 
+def test_each_resolution_is_explained_where_it_is_chosen(mona: User, sign_in: SignIn) -> None:
+    channel, cases = reported_channel(fresh_id())
+    page, path = sign_in(mona), f"/reports/{cases[0].pk}/"
+
+    def explained() -> list[str]:
+        html = page.get(path).content.decode().split('class="hint resolutions"')[-1]
+        return re.findall(r"<dt>([^<]+)</dt>", html.split("</dl>")[0])
+
+    assert explained() == ["Delete message", "Keep message", "No action"]
+    purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=(cases[0].message_id,)))
+    assert explained() == ["Already deleted", "No action"]
+
+
 def test_a_case_that_another_moderator_claimed_offers_no_decision(mona: User, lena: User, sign_in: SignIn) -> None:
     _, cases = reported_channel(fresh_id())
     path = f"/reports/{cases[0].pk}/"
