@@ -16,7 +16,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 from django_celery_beat import models as beat
 
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
@@ -174,7 +174,10 @@ class ChannelAdmin(NeverDeleted):
     def uncovered(self, channel: Channel) -> str:
         """Return the number of deletes that no repair covers."""
         deletes = channel.summary.uncovered_deletes
-        return _("unknown") if deletes is None else number_format(deletes, force_grouping=True)
+        if deletes is None:
+            return _("unknown")
+        text = ngettext("%(count)s delete", "%(count)s deletes", deletes)
+        return text % {"count": number_format(deletes, force_grouping=True)}
 
     @admin.display(description=gettext_lazy("Last purge"))
     def last_purge(self, channel: Channel) -> str:

@@ -211,4 +211,5 @@ def test_the_admin_shows_the_figures_of_the_table(channel: Channel, otto: User, 
     for place in ("table", "admin"):
         for figure in ("71,178", "61.0 MB", "9.2 ms", "10,000"):
             assert figure in texts[place], (place, figure)
+        assert "10,000 deletes" in texts[place].replace("\u00a0", " "), place
     assert "0 of 2" in texts["admin"]
