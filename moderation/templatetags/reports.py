@@ -122,7 +122,7 @@ def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: b
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
         '<b class="clip"><bdi>{}</bdi></b>\n<span class="case-fact">{}</span>\n</span>\n'
-        '{}\n<span class="case-fact clip">{}</span>\n{}\n</a>\n</li>',
+        '{}\n<span class="case-fact case-place">{}</span>\n{}\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",

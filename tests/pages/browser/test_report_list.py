@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from chatstore.domain.reports import Resolution
+from chatstore.models import Channel, ReportCase
+from chatstore.models.users import User
+from moderation.operations.reports.resolving import resolve_case
 from tests.pages.browser.test_report_keys import make_cases
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -37,3 +41,24 @@ def test_the_way_back_comes_before_the_neighbours_on_a_phone(site: Site) -> None
         links = [page.get_by_role("link", name=name) for name in ("All reports", "Previous", "Next")]
         tops = [link.evaluate("link => link.getBoundingClientRect().top") for link in links]
         assert tops[0] < tops[1] == tops[2]
+
+
+def test_the_place_of_a_resolved_report_is_not_cut_on_a_phone(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        case = in_thread(lambda: make_cases(1)[0])
+        in_thread(lambda: Channel.objects.filter(pk=case.channel_id).update(name="a-rather-long-name-of-a-channel" * 2))
+        in_thread(lambda: close(case, account[0]))
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{site.url}/reports/?state=resolved")
+        place = page.locator(f'.case-link[href="/reports/{case.pk}/"] .case-place')
+        expect(place).to_be_visible()
+        assert place.evaluate("one => [one.scrollWidth - one.clientWidth, getComputedStyle(one).whiteSpace]") == [
+            0,
+            "normal",
+        ]
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def close(case: ReportCase, username: str) -> None:
+    resolve_case(case.pk, actor=User.objects.get(username=username), resolution=Resolution.NOTHING, reason="")
