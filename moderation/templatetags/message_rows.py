@@ -139,7 +139,7 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
     return join(
         _draw_entry(
             _draw_row(item.row, page),
-            checkbox=_draw_checkbox(item.row, page, form_id="selection")
+            checkbox=_draw_checkbox(item.row, page, form_id="selection", effect=_("keep"))
             if item.is_matched and may_select
             else _NO_CHECKBOX,
             side=page.labels.to_delete if item.is_matched else page.labels.to_keep,
@@ -149,19 +149,26 @@ def sample_rows(context: template.Context, group: SampleGroup) -> SafeString:
     )
 
 
+_INCLUDED_AGAIN = "included-again"
+"""ID of the form that ends the exclusion of messages from a preview."""
+
+
 @register.simple_tag(takes_context=True)
 def manifest_rows(context: template.Context, items: Iterable[EntryRow], form_id: str, headings: bool) -> SafeString:
     """Render messages of a purge with their outcomes. form_id: it selects them. headings: name each channel once."""
     drawn: list[SafeString] = []
     page: Page | None = None
+    may_undo = context["may_undo"]
+    effect = _("include") if form_id == _INCLUDED_AGAIN else _("restore") if may_undo else _("keep")
     for item in items:
         channel = item.entry.channel
         if page is None or page.channel_id != channel.pk:
             page = Page.of(context, channel, is_sample=True)
         if headings and item.new_channel:
             drawn.append(_draw_channel(item.new_channel, context))
-        restore = _draw_restore(context["purge"].pk, item) if context["may_undo"] and item.may_select else ""
-        drawn.append(_draw_manifest_row(item, page, form_id, restore))
+        restore = _draw_restore(context["purge"].pk, item) if may_undo and item.may_select else ""
+        checkbox = _draw_manifest_checkbox(item, page, form_id, effect) if item.may_select else _NO_CHECKBOX
+        drawn.append(_draw_manifest_row(item, page, checkbox, restore))
     return join(drawn)
 
 
@@ -188,11 +195,11 @@ def _draw_restore(purge_id: int, item: EntryRow) -> SafeString:
     return fill('<a href="{}?message_id={}">{}</a>\n', url_of("purge_undo", purge_id), message_id, label)
 
 
-def _draw_manifest_row(item: EntryRow, page: Page, form_id: str, restore: SafeString | str) -> SafeString:
+def _draw_manifest_row(item: EntryRow, page: Page, checkbox: SafeString, restore: SafeString | str) -> SafeString:
     message_id = item.entry.message_id
     return _draw_entry(
         _draw_row(item.row, page) if item.row else _draw_missing(item.entry),
-        checkbox=_draw_manifest_checkbox(item, page, form_id) if item.may_select else _NO_CHECKBOX,
+        checkbox=checkbox,
         side=fill(
             '<span class="outcome">{}</span>\n{}<a href="{}">{}</a>',
             item.label,
@@ -204,12 +211,12 @@ def _draw_manifest_row(item: EntryRow, page: Page, form_id: str, restore: SafeSt
     )
 
 
-def _draw_manifest_checkbox(item: EntryRow, page: Page, form_id: str) -> SafeString:
+def _draw_manifest_checkbox(item: EntryRow, page: Page, form_id: str, effect: str) -> SafeString:
     if item.row:
-        return _draw_checkbox(item.row, page, form_id=form_id)
+        return _draw_checkbox(item.row, page, form_id=form_id, effect=effect)
     # There is no copy of the message.
     message_id = item.entry.message_id
-    return _checkbox(message_id, form_id, _("Select message %(id)s") % {"id": message_id})
+    return _checkbox(message_id, form_id, _("Select message %(id)s") % {"id": message_id}, effect)
 
 
 def _draw_missing(entry: ManifestEntry) -> SafeString:
@@ -334,19 +341,20 @@ def _draw_gap_toggle(purge_id: int) -> SafeString:
     )
 
 
-def _draw_checkbox(row: MessageRow, page: Page, *, form_id: str) -> SafeString:
-    """Render what selects a message."""
+def _draw_checkbox(row: MessageRow, page: Page, *, form_id: str, effect: str = "") -> SafeString:
+    """Render what selects a message. effect: what that does to it, unless it can be one of several things."""
     names = {"name": row.writer.name, "time": formats.format_datetime(row.message.posted_at)}
-    return _checkbox(row.message.message_id, form_id, page.labels.select % names)
+    return _checkbox(row.message.message_id, form_id, page.labels.select % names, effect)
 
 
-def _checkbox(message_id: int, form_id: str, label: str) -> SafeString:
+def _checkbox(message_id: int, form_id: str, label: str, effect: str) -> SafeString:
     return fill(
         '<label class="select-box">\n<input class="select-input" type="checkbox" name="message_id" value="{}"'
-        ' form="{}" aria-label="{}">\n</label>',
+        ' form="{}" aria-label="{}">\n{}</label>',
         message_id,
         form_id,
-        label,
+        f"{effect}: {label}" if effect else label,
+        fill("<span>{}</span>\n", effect) if effect else "",
     )
 
 

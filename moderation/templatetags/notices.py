@@ -68,7 +68,8 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
         channel_id = int(raid.subject)
         text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=ago(since))
         purge = _describe_purge(user, purges[channel_id]) if channel_id in purges else None
-        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), _("Review and clear"), purge)
+        action = _("Review") if purge else _("Review and clear")
+        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), action, purge)
     if len(began) == MAX_NOTICES and (others := count_raids(user, except_in=hidden) - MAX_NOTICES) > 0:
         pattern = ngettext(
             "%(count)s more possible raid; its channel is marked",

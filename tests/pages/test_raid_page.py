@@ -163,6 +163,12 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
     assert re.findall(r'class="button primary"[^>]*?(?: href="([^"]*)")?>', page) == [f"/purges/{purge.pk}/"]
     assert f"{len(raid.raiders)} users" not in page
     assert included(page) == dict.fromkeys(raid.raiders, 5)
+    (notice,) = re.findall(
+        rf'<p class="page-notice critical">(?:(?!</p>).)*/raids/{raid.channel.pk}/.*?</p>',
+        client.get("/preferences/").content.decode(),
+        re.DOTALL,
+    )
+    assert re.search(rf'<a href="/raids/{raid.channel.pk}/">Review</a>', notice)
     # What was posted later, or was excluded, is not part of it.
     later = dict(selection.as_json(), **{"except": [str(raid.raid_ids[0])]})
     Purge.objects.filter(pk=purge.pk).update(created_at=time_of(raid.raid_ids[-12]), selection=later)
