@@ -158,17 +158,21 @@ def lift_hold(hold_id: int, *, actor: User, reason: str) -> Hold:
     return hold
 
 
-def list_holds(user: Actor, *, in_force: bool) -> list[ListedHold]:
-    """Return the newest holds, in force or lifted. Raises `Forbidden`."""
+def list_holds(user: Actor) -> tuple[list[ListedHold], list[ListedHold]]:
+    """Return the newest holds in force, and the newest lifted ones, described together. Raises `Forbidden`."""
     require(user, VIEW_HOLDS)
-    return _describe(user, _visible_holds(user).filter(lifted_at__isnull=in_force))
+    holds = _visible_holds(user)
+    found = [*_newest(holds.filter(lifted_at=None)), *_newest(holds.filter(lifted_at__isnull=False))]
+    listed = _describe(user, found)
+    in_force = [one for one in listed if one.hold.lifted_at is None]
+    return in_force, listed[len(in_force) :]
 
 
 def holds_of_author(user: Actor, author_id: int) -> list[ListedHold]:
     """Return the holds in force on a user's messages, in any channel; none without permission to view holds."""
     if not user.has_perm(VIEW_HOLDS):
         return []
-    return _describe(user, _visible_holds(user).filter(lifted_at=None, author_id=author_id))
+    return _describe(user, _newest(_visible_holds(user).filter(lifted_at=None, author_id=author_id)))
 
 
 def _visible_holds(user: Actor) -> QuerySet[Hold]:
@@ -395,8 +399,11 @@ def _in_force() -> QuerySet[Hold]:
     return Hold.objects.filter(lifted_at=None)
 
 
-def _describe(user: Actor, holds: QuerySet[Hold]) -> list[ListedHold]:
-    found = list(holds.select_related("placed_by", "lifted_by")[:MAX_LISTED_HOLDS])
+def _newest(holds: QuerySet[Hold]) -> list[Hold]:
+    return list(holds.select_related("placed_by", "lifted_by")[:MAX_LISTED_HOLDS])
+
+
+def _describe(user: Actor, found: Sequence[Hold]) -> list[ListedHold]:
     users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
     mark_shared_names(user, (one for hold in found for one in (hold.placed_by, hold.lifted_by)), right=VIEW_HOLDS)
     in_channels = [hold.channel_id for hold in found if hold.channel_id is not None]

@@ -79,11 +79,12 @@ def _show(
     status: int = 200,
 ) -> HttpResponse:
     """Render the page. ambiguous: a name that was typed, with the users or channels that it may mean as buttons."""
+    in_force, lifted = list_holds(request.user)
     context = {
         "nav": "holds",
         "chosen": describe_choice(request.user, channel=typed.get("channel", ""), person=typed.get("user", "")),
-        "in_force": list_holds(request.user, in_force=True),
-        "lifted": list_holds(request.user, in_force=False),
+        "in_force": in_force,
+        "lifted": lifted,
         "typed": typed,
         "error_message": error_message,
         "candidates": describe_rows(ambiguous.candidates) if ambiguous else [],

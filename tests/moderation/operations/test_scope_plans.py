@@ -14,8 +14,10 @@ from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.access.visibility import visible_channels, visible_purges
+from moderation.operations.holds import HoldRequest, lift_hold, place_hold
 from moderation.operations.purging.listing import list_purges
 from moderation.operations.reports.queue import list_cases
+from tests.chatstore.channels import fresh_id
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.plans import explain
@@ -68,7 +70,11 @@ def test_the_rows_of_a_guild_are_found_by_index(read: Callable[[User], object], 
 
 
 @pytest.mark.parametrize("path", ["/", "/purges/", "/reports/", "/holds/"])
-def test_a_request_reads_the_roles_once(path: str, gina: User) -> None:
+def test_a_request_reads_the_roles_once(path: str, gina: User, ada: User) -> None:
+    # A hold in force and a lifted one, both of which name staff.
+    for _ in range(2):
+        hold = place_hold(HoldRequest(author=str(fresh_id())), reason="Case", actor=ada)
+    lift_hold(hold.pk, reason="Closed", actor=ada)
     client = Client()
     client.force_login(gina)
     with CaptureQueriesContext(
