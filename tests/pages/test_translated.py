@@ -14,7 +14,7 @@ from chatstore.domain.errors import WriteRefused
 from chatstore.domain.runs import RunState, Severity
 from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import Duration, as_json, gettext_lazy, ngettext_lazy
-from chatstore.models import Channel, ChatUser, Finding, GuildMember, JobRun
+from chatstore.models import Channel, ChatUser, Finding, GuildMember, JobRun, Report, ReportCase
 from chatstore.models.users import User
 from chatstore.operations.coordination.channel_lock import lock_channel
 from chatstore.operations.coordination.clock import postgres_now
@@ -103,6 +103,8 @@ def cast() -> Cast:
     redis_client().delete("seen:beat", "seen:monitor")
     # Left by other tests: the names of their data are not known here.
     GuildMember.objects.filter(user_id=VICTOR).delete()
+    Report.objects.all().delete()
+    ReportCase.objects.all().delete()
     JobRun.objects.update(retry_of=None)
     JobRun.objects.all().delete()
     Finding.objects.filter(closed_at=None).update(closed_at=postgres_now())
