@@ -54,7 +54,9 @@ def test_failed_messages_need_attention_until_a_retry_and_held_ones_do_not(sign_
     (line,) = re.findall(
         rf"<li>(?:(?!</li>).)*/purges/{failed.pk}/#failures.*?</li>", read_page(client, "/"), re.DOTALL
     )
-    assert ">done, some failed</span>" in line
+    assert "Some messages failed." in line
+    # As on its own page.
+    assert ">done, not all deleted</span>" in line
     assert "18 of 20 deleted" in line
     assert 'id="failures"' in read_page(client, f"/purges/{failed.pk}/")
     # Those who cannot retry it have it among what was deleted.
