@@ -153,9 +153,8 @@ def list_under_way(user: Actor, channel_id: int, *, since: dt.datetime) -> list[
 
     Newest first. Previews are work of one moderator until approval is requested.
     """
-    here = list(_under_way(user).filter(_names_since(channel_id, since))[:MAX_UNDER_WAY])
-    mark_shared_names(user, (purge.moderator for purge in here), right=VIEW_PURGES)
-    return with_list_facts(user, describe_purges(user, here))
+    here = _under_way(user).filter(_names_since(channel_id, since))
+    return with_list_facts(user, describe_purges(user, list(here[:MAX_UNDER_WAY])))
 
 
 def newest_under_way(user: Actor, since: Mapping[int, dt.datetime]) -> dict[int, ShownPurge]:
