@@ -14,6 +14,7 @@ from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.purging.controls import pause_purge
 from moderation.presentation.formats import format_deadline
+from tests.conftest import give
 from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, write
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
 from tests.pages.reading import read_page
@@ -117,6 +118,21 @@ def test_a_purge_that_waits_for_approval_is_in_progress_for_those_who_may_see_it
     assert [heading for heading, found in places_of(sign_in(lead), "/") if found == purge.pk] == ["attention"]
     for viewer, client in clients.items():
         assert count_statements(client) <= statements[viewer], viewer
+
+
+def test_who_may_approve_on_one_server_sees_what_waits_on_another_in_progress(sign_in: SignIn) -> None:
+    led, seen = make_guild_channel(), make_guild_channel()
+    limit(led, messages_without_approval=10)
+    limit(seen, messages_without_approval=10)
+    lead = member("lea", Role.LEAD, led)
+    give(lead, Role.AUDITOR, guild_id=seen.guild_id)
+    purges = []
+    for name, channel in (("max", led), ("mia", seen)):
+        moderator = member(name, Role.MODERATOR, channel)
+        purges.append(preview_some(moderator, 20, channel))
+        request(moderator, purges[-1])
+    client = sign_in(lead)
+    assert places_of(client, "/")[:2] == [("attention", purges[0].pk), ("in-progress", purges[1].pk)]
 
 
 def count_statements(client: Client) -> int:

@@ -165,9 +165,14 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
     """
     if not user.has_perm(APPROVE):
         return []
+    requests = decidable_requests(user).select_related("requested_by", "purge__moderator")
+    return list(requests.order_by("requested_at")[:MAX_REQUESTS])
+
+
+def decidable_requests(user: Actor) -> QuerySet[PurgeApproval]:
+    """Return the open requests that a user with the permission to approve may decide, without their own."""
     waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
-    others = waiting.exclude(requested_by_id=user.pk).select_related("requested_by", "purge__moderator")
-    return list(others.order_by("requested_at")[:MAX_REQUESTS])
+    return waiting.exclude(requested_by_id=user.pk)
 
 
 def own_requests(user: Actor, purge_ids: Collection[int]) -> dict[int, PurgeApproval]:

@@ -26,7 +26,7 @@ from moderation.operations.access.visibility import (
     visible_channels,
     visible_purges,
 )
-from moderation.operations.purging.approvals import APPROVE
+from moderation.operations.purging.approvals import APPROVE, decidable_requests
 from moderation.operations.selection.shown_states import filter_by_shown_state
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.totals import count_each_still_deleted
@@ -184,8 +184,7 @@ def _names_since(channel_id: int, since: dt.datetime) -> Q:
 
 def newest_purges(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
     """Return the newest purges in some states that a user may see, without the previews of other moderators."""
-    purges = _newest_first(user).filter(state__in=states)
-    return list(purges.exclude(Q(state__in=_OWN_ONLY) & ~Q(moderator_id=user.pk))[:limit])
+    return list(_newest_first(user).filter(_without_previews_of_others(user), state__in=states)[:limit])
 
 
 def newest_stopped(user: Actor, *, limit: int) -> list[Purge]:
@@ -198,15 +197,20 @@ def newest_stopped(user: Actor, *, limit: int) -> list[Purge]:
 def newest_in_progress(user: Actor, states: Collection[PurgeState], *, limit: int) -> list[Purge]:
     """Return what `newest_purges` does, and other moderators' purges that wait for approval, in one statement.
 
-    Without the latter for those who may approve purges: `open_approvals` returns them the requests.
+    Without those that the user may approve, whose requests `open_approvals` returns.
     """
+    requests = PurgeApproval.objects.open().filter(purge_id=OuterRef("pk")).order_by()
     if user.has_perm(APPROVE):
-        return newest_purges(user, states, limit=limit)
-    awaits = Exists(PurgeApproval.objects.open().filter(purge_id=OuterRef("pk")).order_by())
-    is_own = Q(moderator_id=user.pk)
+        requests = requests.exclude(pk__in=decidable_requests(user).order_by().values("pk"))
+    awaits_others = Q(Exists(requests), state=PurgeState.READY) & ~Q(moderator_id=user.pk)
+    in_progress = Q(_without_previews_of_others(user), state__in=states)
+    # The states of both first: an index finds them.
     purges = _newest_first(user).filter(state__in=[*states, PurgeState.READY])
-    purges = purges.exclude(Q(state__in=_OWN_ONLY - {PurgeState.READY}) & ~is_own)
-    return list(purges.exclude(Q(state=PurgeState.READY) & (is_own | ~awaits))[:limit])
+    return list(purges.filter(in_progress | awaits_others)[:limit])
+
+
+def _without_previews_of_others(user: Actor) -> Q:
+    return ~Q(state__in=_OWN_ONLY) | Q(moderator_id=user.pk)
 
 
 def _by_moderator(purges: QuerySet[Purge], moderator: str) -> QuerySet[Purge]:
