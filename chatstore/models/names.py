@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
@@ -54,15 +54,26 @@ def name_index(name: str, *columns: str) -> GinIndex:
     return GinIndex(NameTrigrams(*columns), name=name)
 
 
+MAX_RANKED = 1_000
+"""Rows of one kind of match that are ranked: more are read only for a beginning that many names share."""
+
 MIN_PART_CHARACTERS = 3
 """Shorter texts are only found at the beginning of a name."""
 
 
-def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int, preferred: Sequence[int] = ()) -> list[RowT]:
+def find_by_name(
+    rows: NamedQuerySet[RowT],
+    text: str,
+    *,
+    limit: int,
+    preferred: Sequence[int] = (),
+    rank: Callable[[Sequence[int]], Sequence[int]] | None = None,
+) -> list[RowT]:
     """Return rows by name: those with exactly this name, then those that begin with it, then those that contain it.
 
-    preferred: keys of rows that come first among each of these, in this order. Of the others only `limit` are read,
-    whichever they are, since any other order would need all of them.
+    preferred: keys of rows that come first among each of these, in this order. rank: orders the keys of up to
+    `MAX_RANKED` other rows, and returns those that come next. Of the rest only `limit` are read, whichever they are,
+    since any other order would need all of them.
     """
     found: dict[int, RowT] = {}
     searches = [rows.named, rows.named_from, *([rows.named_with] if len(text) >= MIN_PART_CHARACTERS else [])]
@@ -72,6 +83,10 @@ def find_by_name(rows: NamedQuerySet[RowT], text: str, *, limit: int, preferred:
         matching = search(text).order_by()
         for row in _preferred(matching, preferred, limit=limit):
             found.setdefault(row.pk, row)
+        if len(found) < limit and rank is not None:
+            keys = list(matching.exclude(pk__in=found).values_list("pk", flat=True)[:MAX_RANKED])
+            for row in _in_order(matching, rank(keys)[:limit]):
+                found.setdefault(row.pk, row)
         if len(found) < limit:
             for row in sorted(matching[:limit], key=lambda row: (str(row), row.pk)):
                 found.setdefault(row.pk, row)
@@ -83,6 +98,9 @@ def _preferred(matching: NamedQuerySet[RowT], keys: Sequence[int], *, limit: int
     if not keys:
         return []
     known = set(matching.filter(pk__in=keys).values_list("pk", flat=True))
-    first = list(islice((key for key in keys if key in known), limit))
-    rows = matching.in_bulk(first) if first else {}
-    return [rows[key] for key in first if key in rows]
+    return _in_order(matching, list(islice((key for key in keys if key in known), limit)))
+
+
+def _in_order(matching: NamedQuerySet[RowT], keys: Sequence[int]) -> list[RowT]:
+    rows = matching.in_bulk(keys) if keys else {}
+    return [rows[key] for key in keys if key in rows]

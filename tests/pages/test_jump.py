@@ -164,6 +164,20 @@ def test_of_many_channels_of_a_name_the_last_active_are_suggested_first(mona: Us
     assert [pick["value"] for pick in picks[:2]] == first
 
 
+def test_channels_of_a_name_are_in_order_where_all_others_are_busier(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = f"general-{secrets.token_hex(6)}"
+    channels = [make_channel(name=word) for _ in range(MAX_CHANNELS + 4)]
+    for channel in (*channels[:2], make_channel()):
+        note_post(channel.pk)
+        wait_until(partial(is_active, channel.pk))
+    # As if a thousand busier ones were known.
+    monkeypatch.setattr("moderation.operations.selection.by_name.MAX_ACTIVE", 1)
+    html = sign_in(mona).get("/find/suggestions/", {"q": word}).content.decode()
+    assert re.findall(r'href="/channels/(\d+)/', html)[:2] == [str(channels[1].pk), str(channels[0].pk)]
+
+
 def test_of_many_users_of_a_name_the_last_active_are_suggested(mona: User, sign_in: SignIn) -> None:
     word, channel, ids = f"victor{secrets.token_hex(6)}", make_channel(), old_ids(1)
     first = make_snowflake(now_ms() - 10**9) | secrets.randbits(12)

@@ -12,7 +12,7 @@ from chatstore.domain.errors import StoreUnavailable
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.names import find_by_name
-from chatstore.store.activity import MAX_ACTIVE, last_active_channels
+from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post
 from chatstore.store.authors import newest_places
 from moderation.operations.access.visibility import Actor, visible_channels
 
@@ -23,12 +23,15 @@ MAX_OF_ONE_NAME = 100
 def find_active_first(channels: ChannelQuerySet, name: str, *, limit: int) -> list[Channel]:
     """Return channels as `find_by_name`, of each kind of match those with the newest messages first.
 
-    Of all channels, `MAX_ACTIVE` have an order. Without the store, the names remain.
+    Without the store, the names remain.
     """
-    active: list[int] = []
-    with suppress(StoreUnavailable):
+    try:
         active = last_active_channels(MAX_ACTIVE)
-    return find_by_name(channels, name, limit=limit, preferred=active)
+        # Other channels are busier than those of this name.
+        rank = order_by_last_post if len(active) == MAX_ACTIVE else None
+        return find_by_name(channels, name, limit=limit, preferred=active, rank=rank)
+    except StoreUnavailable:
+        return find_by_name(channels, name, limit=limit)
 
 
 def find_people(user: Actor, name: str, *, limit: int) -> list[ChatUser]:
