@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 
+import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 

@@ -110,11 +110,12 @@ function markBucketsInView() {
 // or on phones its name.
 // Each height is set where it is used: handed down by the root, it would compute the style of every element.
 const root = document.documentElement;
-const stuck = [root, ...document.querySelectorAll(".side, .channel-top, .channel-top .page-head")];
+const refusals = [...document.querySelectorAll(".channel-top > .notice")];
+const stuck = [root, ...refusals, ...document.querySelectorAll(".side, .channel-top, .channel-top .page-head")];
 const measured = [
   ["--notices", ".page-notices:has(> .critical)", stuck],
   ["--channel-top", ".channel-top", [root]],
-  ["--channel-name", ".channel-top .page-head", [root]],
+  ["--channel-name", ".channel-top .page-head", [root, ...refusals]],
 ];
 for (const [property, selector, users] of measured) {
   const element = document.querySelector(selector);

@@ -7,7 +7,7 @@ from playwright.sync_api import FloatRect, expect
 
 from chatstore.models import Channel
 from tests.moderation.channels import make_channel, old_ids, write
-from tests.pages.serving import Site, browse_as, create_account, in_thread
+from tests.pages.serving import Site, browse, browse_as, create_account, in_thread, sign_in
 
 
 def fill_channel() -> Channel:
@@ -82,3 +82,21 @@ def test_each_name_is_followed_by_the_button_that_copies_its_id(site: Site) -> N
             buttons = page.locator(f".channel-top {line} [data-copy-id]")
             expect(buttons).to_have_count(1)
             expect(buttons).to_have_attribute("data-copy-id", str(copied))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_why_a_date_was_refused_stays_in_view_at_the_newest_messages(site: Site, width: int) -> None:
+    # The browser logs the status of a refusal.
+    with browse() as browser:
+        page, channel = browser.new_page(viewport={"width": width, "height": 800}), in_thread(fill_channel)
+        sign_in(page, site, in_thread(lambda: create_account("mona")))
+        page.goto(f"{site.url}/channels/{channel.pk}/?at=2999-01-01")
+        refusal, last = page.locator("#at-refused"), page.locator("#messages a.author").last
+        last.scroll_into_view_if_needed()
+        expect(last).to_be_in_viewport()
+        expect(refusal).to_be_in_viewport(ratio=1)
+        expect(refusal).to_contain_text("is in the future")
+        above, below = page.locator(".channel-top .page-head").bounding_box(), refusal.bounding_box()
+        assert above is not None
+        assert below is not None
+        assert below["y"] >= above["y"] + above["height"] - 1
