@@ -245,6 +245,17 @@ def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_histo
     assert "Highest: 2.5 ms" in history
 
 
+def test_a_bucket_deleted_as_a_whole_says_why_it_has_no_tombstones(otto: User, mona: User, sign_in: SignIn) -> None:
+    client, whole = sign_in(otto), "by one delete of the whole bucket, which leaves no tombstone for each message"
+    for count, is_whole in ((6, False), (200, True)):
+        channel, ids = make_channel(), old_ids(count)
+        write(channel, ids)
+        purge_now(mona, everything(channel))
+        text = plain(read(client, channel, bucket_of(ids[0])))
+        assert f"{count} messages deleted here · " in text
+        assert (whole in text) is is_whole
+
+
 def test_links_lead_to_fewer_days_of_the_history(otto: User, sign_in: SignIn) -> None:
     channel, today = make_channel(), postgres_now().date()
     for ago, tombstones in ((0, 61), (20, 62), (60, 63)):

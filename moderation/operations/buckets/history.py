@@ -10,6 +10,7 @@ from itertools import chain
 from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import ngettext
 
+from moderation.domain.planner import DeleteStrategy
 from moderation.domain.states import StepKind, StepState, UndoStepState
 from moderation.models import PurgeDay, Step, UndoStep
 from moderation.models.steps import AnyStep
@@ -26,14 +27,15 @@ MAX_STEPS = MAX_BUCKET_EVENTS * 2
 class BucketEvent:
     """Activity of one job in a bucket. listed: the purge, if the user may see it; None for a rewrite.
 
-    kind: "purge", "undo" or "rewrite". messages: number that it deleted or restored there. at: when its last step
-    there was counted; None: not yet.
+    kind: "purge", "undo" or "rewrite". messages: number that it deleted or restored there. as_a_whole: it deleted the
+    whole bucket by one delete. at: when its last step there was counted; None: not yet.
     """
 
     kind: str
     purge_id: int
     listed: ListedPurge | None
     messages: int
+    as_a_whole: bool
     is_done: bool
     at: dt.datetime | None
 
@@ -41,7 +43,7 @@ class BucketEvent:
 def bucket_events(user: Actor, channel_id: int, bucket: int) -> list[BucketEvent]:
     """Return the activity of confirmed purges, their undos and rewrites in a bucket, latest first."""
     here = Q(channel_id=channel_id, bucket=bucket, purge__confirmed_at__isnull=False)
-    steps = Step.objects.filter(here).only("purge_id", "ordinal", "kind", "state", "deleted", "counted_at")
+    steps = Step.objects.filter(here).only("purge_id", "ordinal", "kind", "state", "strategy", "deleted", "counted_at")
     undo_steps = UndoStep.objects.filter(here).only("purge_id", "ordinal", "undo_id", "state", "restored", "counted_at")
     grouped: dict[tuple[int, str], list[AnyStep]] = {}
     latest: Iterable[AnyStep] = chain(
@@ -69,6 +71,7 @@ def _summarize(kind: str, steps: Sequence[AnyStep], listed: ListedPurge | None) 
         purge_id=steps[0].purge_id,
         listed=listed,
         messages=sum(step.restored if isinstance(step, UndoStep) else step.deleted for step in steps),
+        as_a_whole=all(isinstance(step, Step) and step.strategy == DeleteStrategy.DROP for step in steps),
         is_done=all(step.state in (StepState.COUNTED, UndoStepState.COUNTED) for step in steps),
         at=max(counted, default=None),
     )
