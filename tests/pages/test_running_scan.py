@@ -28,7 +28,18 @@ from moderation.operations.preview.samples import NEWEST_MATCHES
 from moderation.operations.preview.scan import scan_purge
 from moderation.operations.purging.lifecycle import draft_purge
 from moderation.views import purge_page
-from tests.moderation.channels import VICTOR, WILMA, by_victor, choose, make_channel, now_ms, old_ids, write
+from tests.moderation.channels import (
+    VICTOR,
+    WILMA,
+    by_victor,
+    choose,
+    confirm,
+    make_channel,
+    now_ms,
+    old_ids,
+    run_to_end,
+    write,
+)
 from tests.pages.exports import write_hostile
 from tests.pages.test_hostile import check_harmless
 
@@ -97,6 +108,11 @@ def test_what_was_not_scanned_yet_is_not_shown_as_kept(mona: User, channel: Chan
         scan_purge(purge.pk, ends_turn=lambda: True)
         purge.refresh_from_db()
     assert "to delete not included" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+    confirm(mona, purge)
+    # What is still to be deleted is not deleted yet either.
+    assert "to delete not included" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
+    run_to_end(purge)
+    assert "deleted not deleted" in text_of(client.get(f"/purges/{purge.pk}/live/").content.decode())
 
 
 def test_a_scan_of_more_than_was_estimated_shows_no_total(mona: User, channel: Channel, sign_in: SignIn) -> None:
