@@ -17,6 +17,11 @@ def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, 
     """
     parts = [f"@{show_hidden(handle)}", *([_("bot")] if is_bot else [])]
     if made_at is not None:
-        day = format_datetime(made_at) if to_the_minute else format_short_day(made_at)
-        parts.append(_("account created %(day)s") % {"day": keep_together(day)})
+        parts.append(describe_age(made_at, to_the_minute=to_the_minute))
     return " · ".join(parts)
+
+
+def describe_age(made_at: dt.datetime, *, to_the_minute: bool = False) -> str:
+    """Return the creation of an account: "account created 11 Mar 2024"."""
+    day = format_datetime(made_at) if to_the_minute else format_short_day(made_at)
+    return _("account created %(day)s") % {"day": keep_together(day)}

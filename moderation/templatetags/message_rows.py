@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from django import template
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -18,8 +19,9 @@ from django.utils.translation import gettext as _
 from chatstore.domain.controls import show_controls, show_hidden
 from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
-from chatstore.models import Channel
+from chatstore.models import Channel, ChatUser
 from moderation.domain.outcomes import DeletionStatus
+from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
 from moderation.presentation.excerpts import unformatted
@@ -27,6 +29,7 @@ from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.member_roles import draw_member_role
 from moderation.presentation.page_urls import url_of
+from moderation.presentation.people import describe_age
 from moderation.templatetags.chat import clock, dated, draw_staff_name, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
@@ -386,26 +389,37 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
 def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     message, writer = row.message, row.writer
     tag = _("webhook") if writer.is_webhook else _("bot") if writer.is_bot else ""
+    person = None if writer.is_webhook or row.continued else page.names.users.get(writer.user_id)
+    name = (
+        _draw_author(writer, person, has_title=not row.continued)
+        if page.may_view_users and not writer.is_webhook
+        else fill('<bdi class="author">{}</bdi>', writer.name)
+    )
     return fill(
         '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
         " sr" if row.continued else "",
-        _draw_author(writer, page, has_title=not row.continued)
-        if page.may_view_users and not writer.is_webhook
-        else fill('<bdi class="author">{}</bdi>', writer.name),
+        _draw_named(name, person) if person and page.is_sample else name,
         fill('<span class="tag">{}</span>\n', tag) if tag else "",
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
         _draw_time(message, page),
     )
 
 
-def _draw_author(writer: Writer, page: Page, *, has_title: bool) -> SafeString:
+def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) -> SafeString:
     """Render the name as a link. Its title tells those apart who share the name; a run of messages shows it once."""
     url = url_of("user", writer.user_id)
     if not has_title:
         return fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url, writer.name)
-    person = page.names.users.get(writer.user_id)
     note = f"{account_note(person)} · {writer.user_id}" if person else writer.user_id
     return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, note, writer.name)
+
+
+def _draw_named(name: SafeString, person: ChatUser) -> SafeString:
+    """Render beside the name what tells those apart who share it. A phone has no room for the account's age."""
+    made_at = account_made_at(person.pk, now=timezone.now())
+    age = fill('<span class="age"> · {}</span>', describe_age(made_at)) if made_at else ""
+    pattern = '<span class="named">\n{}\n<bdi class="handle quiet">@{}{}</bdi>\n</span>'
+    return fill(pattern, name, show_hidden(person.name), age)
 
 
 def _draw_time(message: Message, page: Page) -> SafeString:

@@ -19,7 +19,7 @@ from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.selection import parsing
 from moderation.operations.selection.parsing import MAX_CANDIDATES
-from tests.moderation.channels import make_channel, old_ids, write
+from tests.moderation.channels import everything, make_channel, old_ids, preview, write
 from tests.pages.test_hostile import check_harmless
 
 SignIn = Callable[[User], Client]
@@ -164,3 +164,27 @@ def test_a_malformed_choice_changes_no_other_field(mona: User, sign_in: SignIn, 
     answer = sign_in(mona).post("/delete/", typed)
     assert answer.status_code == 200
     assert 'value="unknown, 8"' in answer.content.decode()
+
+
+def handles_of(page: str) -> list[str]:
+    """Return what the rows of messages show beside the authors' names."""
+    return re.findall(r'<bdi class="handle quiet">(.*?)</bdi>', page, re.DOTALL)
+
+
+def test_messages_of_a_preview_and_a_purge_show_the_handles_of_their_authors(
+    victors: list[ChatUser], mona: User, sign_in: SignIn
+) -> None:
+    channel, ids = make_channel(), old_ids(2)
+    for victor, message_id in zip(victors, ids, strict=True):
+        write(channel, [message_id], author=victor.pk)
+    ChatUser.objects.filter(pk=victors[0].pk).update(name="v\u202e<b>")
+    client = sign_in(mona)
+    purge = preview(mona, everything(channel))
+    shown = [
+        f'@{name}<span class="age"> · account created 11\u00a0Mar\u00a02024</span>'
+        for name in ("v[RLO]&lt;b&gt;", victors[1].name)
+    ]
+    assert handles_of(client.get(f"/purges/{purge.pk}/").content.decode()) == shown
+    assert handles_of(client.get(f"/purges/{purge.pk}/messages/").content.decode()) == shown
+    # The page of a channel has no room for it.
+    assert handles_of(client.get(f"/channels/{channel.pk}/").content.decode()) == []
