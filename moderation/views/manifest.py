@@ -87,10 +87,10 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "summary": listed.summary,
         "state_label": listed.state_label,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
-        "entries": (rows := _rows_of(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
+        "entries": (rows := entry_rows(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
         "deleted_since": (deleted_since := count_deleted_since(purge)),
         "left": purge.manifest - (deleted_since or 0),
-        "excluded": _rows_of(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
+        "excluded": entry_rows(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
         "error_message": error_message,
         "may_exclude": may_exclude,
@@ -136,9 +136,10 @@ def _next_url(page: ManifestPage, **narrowed: int | str | None) -> str:
     )
 
 
-def _rows_of(
+def entry_rows(
     purge: Purge, entries: Sequence[ManifestEntry], users: dict[int, ChatUser], *, may_exclude: bool, may_undo: bool
 ) -> list[EntryRow]:
+    """Return the rows of some messages of a purge, and what the viewer may select."""
     rows: list[EntryRow] = []
     before: int | None = None
     for entry in entries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -11,22 +12,31 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from chatstore.domain.errors import BadInput
+from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import ChatUser
+from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import name_users
 from moderation.forms import read_cursor, read_selected
 from moderation.models import Purge
+from moderation.operations.access.reads import record_purge_read
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, purge_for, visible_channels
 from moderation.operations.erasure.requests import open_request
 from moderation.operations.lookup.message_history import part_of_message
+from moderation.operations.preview.manifest import ManifestEntry, sample_restorable
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.requests import AlreadyRequested, UndoPart, offer_undo, request_undo
+from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_on_commit
+from moderation.views.manifest import entry_rows
 from moderation.views.session import actor_of
 
 AUTHORS_NAMED = 5
+MESSAGES_SHOWN = 5
+
+_SAMPLE_OPTIONS = {"may_undo": False, "channel_id": None, "import_id": None, "has_several_channels": False}
+"""What the rows of a purge's messages offer: here nothing but to open one."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,6 +114,8 @@ def _request_or_show(
     known = visible_channels(request.user).select_related("guild").in_bulk(offer.channel_ids)
     channels = [known[channel_id] for channel_id in offer.channel_ids if channel_id in known]
     authors, author_count = _name_authors(purge, part, is_whole=offer.is_whole)
+    sample, sample_error = _sample_of(request, purge, part, known)
+    users = name_users(entry.message for entry in sample if entry.message is not None)
     mark_shared_names(request.user, [purge.moderator], right=VIEW_PURGES)
     context = {
         "nav": "purges",
@@ -117,12 +129,34 @@ def _request_or_show(
         "ends_erasure_request": open_request(purge) is not None,
         "authors": authors,
         "other_authors": author_count - len(authors),
+        "sample": entry_rows(purge, sample, users, may_exclude=False, may_undo=False),
+        "sample_error": sample_error,
+        **_SAMPLE_OPTIONS,
+        "names_channels": offer.channel_count > 1,
+        "is_all_shown": not sample_error and len(sample) == offer.count,
+        "users": users,
+        "part": part,
+        "part_query": "?" + urlencode(_fields_of(part)),
         "fields": fields,
         "back": back,
         "reason": request.POST.get("reason", ""),
         "error_message": error,
     }
     return render(request, "moderation/purge/undo.html", context, status=400 if error else 200)
+
+
+def _sample_of(
+    request: HttpRequest, purge: Purge, part: UndoPart, channels: Mapping[int, Channel]
+) -> tuple[list[ManifestEntry], str]:
+    """Return some of the messages that come back there, or why they cannot be shown. Reading them is recorded."""
+    try:
+        sample = sample_restorable(purge, part, channels=channels, limit=MESSAGES_SHOWN)
+    except StoreUnavailable as error:
+        return [], gettext("The messages can’t be shown right now: %(error)s") % {"error": translate(error.text)}
+    if sample:
+        channel_id = part.channel_ids[0] if part.channel_ids else None
+        record_purge_read(request.user, purge, channel_id=channel_id, after="")
+    return sample, ""
 
 
 def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list[tuple[str, ChatUser | None]], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 
@@ -10,7 +11,9 @@ from django.test import Client
 
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.filters import Author
+from moderation.domain.packing import unpack_ids
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, Purge
 from moderation.operations.erasure.requests import open_request, request_erasure
@@ -18,11 +21,13 @@ from moderation.operations.purging.controls import pause_purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import CHANNELS_NAMED
 from moderation.store.pace import Pace
+from moderation.views.undo import MESSAGES_SHOWN
 from tests.moderation.channels import (
     VICTOR,
     WILMA,
     claim,
     confirm,
+    everything,
     make_channel,
     name_authors,
     old_ids,
@@ -208,3 +213,56 @@ def test_hostile_names_and_reasons_are_harmless(mona: User, sign_in: SignIn) -> 
     check_harmless(client.post(f"/purges/{purge.pk}/undo/", {"reason": hostile * 60}).content.decode())
     client.post(f"/purges/{purge.pk}/undo/", {"reason": hostile})
     check_harmless(client.get(f"/purges/{purge.pk}/").content.decode())
+
+
+def purge_ids(purge: Purge) -> set[int]:
+    return {message_id for step in purge.steps.all() for message_id in unpack_ids(step.ids)}
+
+
+def sample_of(page: str) -> str:
+    """Return the messages that the page shows of those that come back."""
+    return page.partition('aria-labelledby="sample"')[2].partition("</section>")[0]
+
+
+def test_the_page_shows_some_of_the_messages_that_come_back(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
+    sample = sample_of(client.get(url).content.decode())
+    assert "Some of the messages" in sample
+    assert sample.count('class="entry deleted"') == MESSAGES_SHOWN
+    assert 'type="checkbox"' not in sample
+    by_wilma = sample_of(client.get(f"{url}?author={WILMA}").content.decode())
+    assert by_wilma.count(f'data-author="{WILMA}"') == MESSAGES_SHOWN
+    assert f'data-author="{VICTOR}"' not in by_wilma
+    assert f'href="/purges/{purge.pk}/messages/?author={WILMA}"' in by_wilma
+    # All of a few.
+    chosen = sorted(purge_ids(purge))[:2]
+    page = client.post(url, {"selected": "1", "message_id": [str(i) for i in chosen]}).content.decode()
+    assert re.findall(r'id="m(\d+)"', sample_of(page)) == [str(i) for i in chosen]
+    assert "Some of the messages" not in page
+
+
+def test_the_sample_leaves_out_what_does_not_come_back(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    client, url = sign_in(mona), f"/purges/{purge.pk}/undo/"
+    restored, withdrawn = sorted(purge_ids(purge))[-2:]
+    (channel_id,) = (step.channel_id for step in purge.steps.all() if withdrawn in unpack_ids(step.ids))
+    withdraw_message(channel_id, withdrawn, actor=WILMA)
+    restore(client, f"{url}?message_ids={restored}")
+    run_purge(purge.pk)
+    page = client.get(f"{url}?author={WILMA}").content.decode()
+    shown = re.findall(r'id="m(\d+)"', sample_of(page))
+    assert len(shown) == MESSAGES_SHOWN
+    assert not {str(withdrawn), str(restored)} & set(shown)
+
+
+def test_hostile_messages_are_shown_as_text_before_they_come_back(mona: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    write(channel, old_ids(2), content="<script>alert(1)</script>\u202e [x](javascript:alert(1))")
+    purge = purge_now(mona, everything(channel))
+    page = sign_in(mona).get(f"/purges/{purge.pk}/undo/").content.decode()
+    check_harmless(page)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in sample_of(page)
+
+
+def test_reading_the_sample_is_recorded(purge: Purge, mona: User, sign_in: SignIn) -> None:
+    sign_in(mona).get(f"/purges/{purge.pk}/undo/")
+    assert AuditEntry.objects.filter(purge=purge, actor=mona, action="copies_read").count() == 1

@@ -24,6 +24,7 @@ from moderation.models import Purge, Step
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.preview.exclusions import excluded_messages
 from moderation.operations.undo.import_guard import restored_in
+from moderation.operations.undo.requests import UndoPart, steps_to_undo
 from moderation.store.quarantine import QuarantineKey, quarantine_attempts, quarantined_copies
 
 ENTRIES_PER_PAGE = 50
@@ -34,6 +35,12 @@ MAX_MESSAGES_READ = 2_000
 MAX_EXCLUDED_SHOWN = 100
 
 MAX_BUCKETS_PER_QUERY = 16
+
+MAX_STEPS_SAMPLED = 16
+"""Maximum number of steps in which a sample of what an undo restores is looked up."""
+
+MAX_SAMPLE_READ = 500
+"""Maximum number of messages read for such a sample: an author may have written few of those of a bucket."""
 
 BUCKETS_AT_ONCE = 100
 """Buckets of the manifest in memory at a time: it may have 50,000."""
@@ -145,6 +152,47 @@ def read_copies(purge: Purge, channel_id: int, bucket: int, ids: Sequence[int]) 
     copies = _read_quarantined(purge, channel_id, bucket, ids)
     noted = withdrawn.read_withdrawals(channel_id, bucket) if copies else withdrawals.NONE
     return {i: copy for i, copy in copies.items() if not noted.has(i, author_id=copy.author_id)}
+
+
+def sample_restorable(
+    purge: Purge, part: UndoPart, *, channels: Mapping[int, Channel], limit: int
+) -> list[ManifestEntry]:
+    """Return up to `limit` messages that an undo restores in some channels, the newest of its first steps there.
+
+    Each as it was copied; those without a copy, and those that their authors withdrew, are left out. channels: by id;
+    the user may see them. Raises `StoreUnavailable`.
+    """
+    entries: list[ManifestEntry] = []
+    messages_read = 0
+    steps = steps_to_undo(purge, part).filter(channel_id__in=channels).order_by("ordinal")[:MAX_STEPS_SAMPLED]
+    for step in steps.iterator(1):
+        frozen = _restorable_ids(step, part)
+        while (
+            len(entries) < limit
+            and messages_read < MAX_SAMPLE_READ
+            and (some := list(islice(frozen, ENTRIES_PER_PAGE)))
+        ):
+            messages_read += len(some)
+            found = _read_entries(purge, channels[step.channel_id], step.bucket, some)
+            entries += [entry for entry in found if _has_copy_by(entry, part.author_ids)]
+    return sorted(entries[:limit], key=lambda entry: (entry.channel.pk, entry.message_id))
+
+
+def _restorable_ids(step: Step, part: UndoPart) -> Iterator[FrozenId]:
+    """Yield the ids of a step that an undo restores, the newest first."""
+    outcomes, wanted = _StepOutcomes(step), frozenset(part.message_ids)
+    for message_id in reversed(unpack_ids(step.ids)):
+        frozen = outcomes.of_id(message_id)
+        is_deleted = frozen.outcome in (PurgeOutcome.DELETED, PurgeOutcome.ALREADY_GONE) and not frozen.is_undone
+        if is_deleted and (not wanted or message_id in wanted):
+            yield frozen
+
+
+def _has_copy_by(entry: ManifestEntry, author_ids: Collection[int]) -> bool:
+    """Return whether a message can come back, by one of some authors if any are named."""
+    if entry.message is None or entry.is_live or entry.is_withdrawn:
+        return False
+    return not author_ids or entry.message.author_id in author_ids
 
 
 def list_excluded(user: Actor, purge: Purge) -> list[ManifestEntry]:

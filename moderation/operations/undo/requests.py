@@ -260,7 +260,7 @@ def _sources_of(purge: Purge, part: UndoPart) -> QuerySet[Step]:
                 settings.QUARANTINE_DAYS,
             )
         )
-    sources = _steps_to_undo(purge, part)
+    sources = steps_to_undo(purge, part)
     if not sources.exists():
         raise BadInput(_("This purge did not delete any of the requested messages."))
     return sources
@@ -280,13 +280,13 @@ def create_next_steps(purge: Purge) -> bool:
     for undo in purge.undos.filter(IS_INCOMPLETE).order_by("pk"):
         if undo.steps_created_to == 0 and not _end_paused(purge):
             return True
-        sources = _steps_to_undo(purge, UndoPart.from_json(undo.part), at=undo.requested_at)
+        sources = steps_to_undo(purge, UndoPart.from_json(undo.part), at=undo.requested_at)
         if _create_steps(undo, sources.filter(ordinal__gt=undo.steps_created_to)):
             return True
     return False
 
 
-def _steps_to_undo(purge: Purge, part: UndoPart, *, at: dt.datetime | None = None) -> QuerySet[Step]:
+def steps_to_undo(purge: Purge, part: UndoPart, *, at: dt.datetime | None = None) -> QuerySet[Step]:
     """Return the steps that an undo requests. at: the time of the request."""
     counted = purge.steps.counted_deletes()
     if is_past_undo_period(purge, at=at):
