@@ -202,10 +202,12 @@ def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignI
     assert "in the whole purge" not in html
     # The next message of the same purge can still be restored.
     page = page_of(client, channel, ids[13])
-    assert page.index('class="subject') < page.index("Restoring puts the message back unchanged")
-    # Below the message itself, before the gap that follows it.
-    button = page.index("Restore this message")
-    assert page.index('class="subject') < button < page.rindex(" messages deleted")
+    # Beside what was deleted, above the messages around it, as the page's main action.
+    offer = page.index('class="spread restore-offer"')
+    assert page.index("Saved copy. No longer") > page.index('id="place"') > offer > page.index("<h1>")
+    assert offer < page.index("Restoring puts the message back unchanged") < page.index('id="place"')
+    button = page.index("Restore this message", page.index('class="button primary"', offer))
+    assert offer < button < page.index('id="place"')
 
 
 def test_the_page_shows_that_another_purge_still_covers_the_message(
