@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from django import template
@@ -39,6 +40,9 @@ def plain_failure(error: str) -> str:
 
 
 @register.filter
-def plain_failures(rows: Iterable[tuple[Failure, object, object]]) -> list[tuple[bool, str]]:
-    """Return the same of all failures of a purge, each once: (they were not restored, what happened)."""
-    return list(dict.fromkeys((failure.of_undo, plain_failure(failure.error)) for failure, *_ in rows))
+def plain_failures(rows: Iterable[tuple[Failure, object, object]]) -> list[tuple[bool, int, str]]:
+    """Return the same of all failures of a purge, each once: (they were not restored, messages, what happened)."""
+    counts: Counter[tuple[bool, str]] = Counter()
+    for failure, *_ in rows:
+        counts[failure.of_undo, plain_failure(failure.error)] += failure.count
+    return [(of_undo, count, text) for (of_undo, text), count in counts.items()]

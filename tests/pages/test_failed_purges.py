@@ -10,12 +10,14 @@ from django.test import Client
 from chatstore.domain.roles import Role
 from chatstore.models import Channel
 from chatstore.models.users import User
-from moderation.domain.packing import pack_ids
+from moderation.domain.filters import Author
+from moderation.domain.packing import pack_ids, unpack_ids
+from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.purging.controls import retry_purge
 from moderation.operations.purging.execution import WRITTEN_AGAIN
-from tests.moderation.channels import VICTOR, confirm, everything, old_ids, preview, purge_now, run_to_end
+from tests.moderation.channels import VICTOR, confirm, everything, old_ids, preview, purge_now, run_to_end, write
 from tests.moderation.limits import make_guild_channel, member
 from tests.moderation.stored_sums import store_sums
 from tests.pages.reading import read_page
@@ -64,3 +66,24 @@ def test_failed_messages_need_attention_until_a_retry_and_held_ones_do_not(sign_
     retry_purge(failed.pk, moderator=moderator)
     run_to_end(failed)
     assert "attention" not in headings_of(failed, client, "/")
+
+
+def test_the_panel_counts_the_messages_of_each_failure(sign_in: SignIn) -> None:
+    channels = [make_guild_channel() for _ in range(3)]
+    moderator = member("max", Role.MODERATOR, *channels)
+    for channel in channels:
+        write(channel, old_ids(20))
+    every = tuple(channel.pk for channel in channels)
+    purge = purge_now(moderator, Selection(channel_ids=every, where=Author((VICTOR,))))
+    for step, error, failed in zip(
+        purge.steps.all(), (WRITTEN_AGAIN, "unknown", WRITTEN_AGAIN), (2, 1, 3), strict=True
+    ):
+        purge.steps.filter(ordinal=step.ordinal).update(
+            deleted=20 - failed, failed=failed, failed_ids=pack_ids(unpack_ids(step.ids)[:failed]), error=error
+        )
+    store_sums()
+    Purge.objects.filter(pk=purge.pk).update(state="done_with_failures")
+    panel = " ".join(read_page(sign_in(moderator), f"/purges/{purge.pk}/panel/").split())
+    assert re.findall(r"<b>\s*([^<]+?)\s*</b>", panel) == ["5 messages not deleted.", "1 message not deleted."]
+    assert panel.count("They came back after each deletion") == 1
+    assert "Failed:" not in panel
