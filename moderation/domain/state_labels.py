@@ -46,3 +46,14 @@ def shown_state(state: str, *, is_discarded: bool = False, awaits_approval: bool
     if state == PurgeState.READY and awaits_approval:
         return AWAITING_APPROVAL
     return state
+
+
+def label_of_state(shown: str, *, failed: int = 0, held: int = 0) -> str:
+    """Return the label of a state. failed, held: messages that a purge that is done did not delete, if counted."""
+    if shown != PurgeState.DONE_WITH_FAILURES or not (failed or held):
+        return STATE_LABELS[shown]
+    if not held:
+        return pgettext_lazy("state of a purge", "done, %(failed)s failed", failed=failed)
+    if not failed:
+        return pgettext_lazy("state of a purge", "done, %(held)s held", held=held)
+    return pgettext_lazy("state of a purge", "done, %(failed)s failed, %(held)s held", failed=failed, held=held)

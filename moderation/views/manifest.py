@@ -18,6 +18,7 @@ from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.outcomes import DeletionStatus, PurgeOutcome
+from moderation.domain.state_labels import label_of_state
 from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
@@ -25,7 +26,8 @@ from moderation.operations.access.reads import record_purge_read
 from moderation.operations.access.visibility import ADD_PURGE, may_over_visible, purge_for, visible_channels
 from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
-from moderation.operations.selection.summary import describe_purges
+from moderation.operations.selection.summary import ListedPurge, describe_purges
+from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
 from moderation.presentation.texts import translate
@@ -85,7 +87,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "nav": "purges",
         "purge": purge,
         "summary": listed.summary,
-        "state_label": listed.state_label,
+        "state_label": _label_state(listed),
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
         "entries": (rows := entry_rows(purge, page.entries, users, may_exclude=may_exclude, may_undo=may_undo)),
         "deleted_since": (deleted_since := count_deleted_since(purge)),
@@ -109,6 +111,14 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "next": _next_url(page, channel=channel_id, author=author_id, **{"import": import_id}),
     }
     return render(request, "moderation/manifest/manifest.html", context)
+
+
+def _label_state(listed: ListedPurge) -> str:
+    """Return the state in words, as the purge's own page has it."""
+    if listed.purge.state != PurgeState.DONE_WITH_FAILURES:
+        return listed.state_label
+    totals = totals_of(listed.purge)
+    return label_of_state(listed.shown_state, failed=totals.failed, held=totals.held)
 
 
 def _read_after(query: QueryDict) -> tuple[int, int] | None:

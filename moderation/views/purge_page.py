@@ -17,6 +17,7 @@ from django.utils.translation import gettext, ngettext
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
+from moderation.domain.state_labels import label_of_state
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
@@ -282,7 +283,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         ),
         "is_stopping": facts.is_stopping,
         "summary": summary[:1].upper() + summary[1:],
-        "state_label": listed.state_label,
+        "state_label": label_of_state(listed.shown_state, failed=facts.totals.failed, held=facts.totals.held),
         "moderator": purge.moderator,
         "preview_end": preview_end,
         "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,

@@ -58,7 +58,13 @@ def test_failed_messages_need_attention_until_a_retry_and_held_ones_do_not(sign_
     )
     assert "Some messages failed." in line
     # As on its own page.
-    assert ">done, not all deleted</span>" in line
+    assert ">done, 2 failed</span>" in line
+    for url in ("", "messages/", "panel/"):
+        assert ">done, 2 failed</span>" in read_page(client, f"/purges/{failed.pk}/{url}")
+        assert ">done, 20 held</span>" in read_page(client, f"/purges/{held.pk}/{url}")
+    assert {">done, 2 failed</span>", ">done, 20 held</span>"} <= set(
+        re.findall(r">done, [^<]*</span>", read_page(client, "/purges/"))
+    )
     assert "18 of 20 deleted" in line
     assert 'id="failures"' in read_page(client, f"/purges/{failed.pk}/")
     # Those who cannot retry it have it among what was deleted.

@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from moderation.domain.selection import Selection
-from moderation.domain.state_labels import STATE_LABELS
+from moderation.domain.state_labels import label_of_state
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
@@ -47,9 +47,10 @@ class ListedPurge:
     """Purge with a summary of its selection. channel_id: if it names exactly one channel.
 
     title: the summary with the count, if known: "1,204 messages by Victor in #general, except pinned".
-    shown_state: a key of `STATE_LABELS`. undo_until: end of the undo period, if the list includes it. still_deleted:
-    messages that the purge deleted and that were not restored, if the list includes it and they are not all that the
-    title counts. progress: of a purge that runs or is being undone, if the list includes it.
+    shown_state: a state that `label_of_state` names. undo_until: end of the undo period, if the list includes it.
+    still_deleted: messages that the purge deleted and that were not restored, if the list includes it and they are not
+    all that the title counts. failed, held: messages that were not deleted, where they were counted.
+    progress: of a purge that runs or is being undone, if the list includes it.
     """
 
     purge: Purge
@@ -59,12 +60,14 @@ class ListedPurge:
     shown_state: str
     undo_until: dt.datetime | None = None
     still_deleted: int | None = None
+    failed: int = 0
+    held: int = 0
     progress: ListedProgress | None = None
 
     @property
     def state_label(self) -> str:
         """The state in words, as the purge's own page has it."""
-        return STATE_LABELS[self.shown_state]
+        return label_of_state(self.shown_state, failed=self.failed, held=self.held)
 
 
 def describe_purges(

@@ -66,6 +66,14 @@ SELECT purge.id, (SELECT coalesce(sum(deleted + already_gone), 0) FROM {_PERIODS
 FROM unnest(%(purges)s::bigint[]) AS purge (id)
 """
 
+_ENDED = f"""
+SELECT purge.id,
+    (SELECT coalesce(sum(deleted + already_gone - undone), 0) FROM {_PERIODS} WHERE purge_id = purge.id),
+    (SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = purge.id AND held > 0),
+    (SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = purge.id AND failed > 0)
+FROM unnest(%(purges)s::bigint[]) AS purge (id)
+"""
+
 
 def count_decided(purge_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of messages with a verified outcome, all but `left`, by the IDs of purges, in one query."""
@@ -84,6 +92,22 @@ def count_each_still_deleted(purge_ids: Sequence[int]) -> dict[int, int]:
     left = Sum(F("deleted") + F("already_gone") - F("undone"))
     counts = PurgePeriod.objects.filter(purge_id__in=purge_ids).order_by().values_list("purge_id").annotate(left=left)
     return {purge_id: int(count) for purge_id, count in counts}
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCounts:
+    """Counts of a purge that has ended. still_deleted: with those already gone, without restored ones."""
+
+    still_deleted: int
+    held: int
+    failed: int
+
+
+def count_each_ended(purge_ids: Sequence[int]) -> dict[int, EndedCounts]:
+    """Return the counts of several purges, by their IDs, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDED, {"purges": list(purge_ids)})
+        return {purge_id: EndedCounts(*map(int, counts)) for purge_id, *counts in cursor.fetchall()}
 
 
 def deleted_in_all() -> Subquery:

@@ -16,7 +16,7 @@ from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import VIEW_PURGES, Actor
 from moderation.operations.holds import times_held
 from moderation.operations.selection.summary import ListedProgress, ListedPurge, describe_purges
-from moderation.operations.steps.totals import count_decided, count_each_still_deleted
+from moderation.operations.steps.totals import EndedCounts, count_decided, count_each_ended
 
 _PROGRESSING = ACTIVE_PURGES - {PurgeState.UNDOING}
 """States in which a purge has deleted some of its messages; a queued one has if it was continued."""
@@ -70,13 +70,16 @@ def _with_progress(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
 def _with_outcomes(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     """Add to purges that have ended until when they can be undone, and how much they deleted if it was not all."""
     ended = [one.purge.pk for one in listed if one.purge.state in _MAY_HAVE_LEFT_MESSAGES]
-    counts = count_each_still_deleted(ended) if ended else {}
-    deleted = {purge_id: counts.get(purge_id, 0) for purge_id in ended}
+    counts = count_each_ended(ended) if ended else {}
     return [
-        replace(one, still_deleted=count) if count is not None and count < one.purge.manifest else one
-        for one in with_undo_until(listed)
-        for count in [deleted.get(one.purge.pk)]
+        _with_counts(one, counts[one.purge.pk]) if one.purge.pk in counts else one for one in with_undo_until(listed)
     ]
+
+
+def _with_counts(listed: ListedPurge, counts: EndedCounts) -> ListedPurge:
+    is_part = counts.still_deleted < listed.purge.manifest
+    still_deleted = counts.still_deleted if is_part else None
+    return replace(listed, still_deleted=still_deleted, failed=counts.failed, held=counts.held)
 
 
 def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
