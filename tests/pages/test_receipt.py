@@ -93,7 +93,7 @@ def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> N
         "Kept by a hold": "3",
         "Included": "8",
         "Excluded in the preview": "1",
-        f"Not included, of {format_days(*bucket_days(bucket_of(ids[0])))}": "1",
+        f"Other messages in the channel, {format_days(*bucket_days(bucket_of(ids[0])))} (kept)": "1",
     }
 
 
