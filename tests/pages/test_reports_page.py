@@ -121,8 +121,14 @@ def test_each_resolution_is_explained_where_it_is_chosen(mona: User, sign_in: Si
     page, path = sign_in(mona), f"/reports/{cases[0].pk}/"
 
     def explained() -> list[str]:
-        html = page.get(path).content.decode().split('class="hint resolutions"')[-1]
-        return re.findall(r"<dt>([^<]+)</dt>", html.split("</dl>")[0])
+        before, _, html = page.get(path).content.decode().rpartition('class="hint resolutions"')
+        listed = html.split("</dl>")[0]
+        # Folded, and as a description of each button.
+        assert "<details" in before
+        assert "</details>" not in before.rpartition("<details")[2]
+        buttons = before[before.index('name="resolution"') :]
+        assert re.findall(r' title="([^"]+)"', buttons) == re.findall(r"<dd>([^<]+)</dd>", listed)
+        return re.findall(r"<dt>([^<]+)</dt>", listed)
 
     assert explained() == ["Delete message", "Keep message", "No action"]
     purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=(cases[0].message_id,)))
