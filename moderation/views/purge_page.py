@@ -251,7 +251,10 @@ def describe_live(user: Actor, purge: Purge) -> dict[str, Any]:
 
 
 def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
-    mark_shared_names(user, [purge.moderator, *(undo.moderator for undo in facts.undos)], right=VIEW_PURGES)
+    progress = progress_of(purge, facts.totals) if purge.confirmed_at else None
+    paused_by = progress.pause.actor if progress and progress.pause else None
+    named = [purge.moderator, *(undo.moderator for undo in facts.undos), *([paused_by] if paused_by else [])]
+    mark_shared_names(user, named, right=VIEW_PURGES)
     channels = facts.channels
     erasing = describe_erasing(user, purge, copies=lambda: facts.copies, blocking_hold=lambda: facts.undo_period.hold)
     channel = channels[0] if facts.channel_count == 1 else None
@@ -286,7 +289,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "state_label": label_of_state(listed.shown_state, failed=facts.totals.failed, held=facts.totals.held),
         "moderator": purge.moderator,
         "preview_end": preview_end,
-        "progress": progress_of(purge, facts.totals) if purge.confirmed_at else None,
+        "progress": progress,
         "receipt": describe_receipt(
             user,
             purge,

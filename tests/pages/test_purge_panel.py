@@ -11,6 +11,7 @@ from chatstore.models.users import User
 from moderation.domain.packing import pack_ids
 from moderation.models import Purge
 from moderation.operations.holds import HoldRequest, place_hold
+from moderation.operations.purging.controls import pause_purge, resume_purge
 from moderation.operations.purging.execution import WRITTEN_AGAIN
 from tests.conftest import make_user
 from tests.moderation.channels import by_victor, confirm, preview, run_to_end
@@ -84,3 +85,15 @@ def test_a_gap_in_a_timeline_links_to_it(previewed: PreviewedPurge, mona: User, 
     ended = run_to_end(confirm(previewed.moderator, previewed.purge))
     html = sign_in(mona).get(f"/channels/{previewed.channel.pk}/").content.decode()
     assert f'<a href="/purges/{ended.pk}/" data-panel>View purge</a>' in html
+
+
+def test_a_paused_purge_says_who_paused_it_and_when(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:
+    queued = confirm(previewed.moderator, previewed.purge)
+    pause_purge(queued.pk, moderator=mona)
+    client = sign_in(mona)
+    for url in (f"/purges/{queued.pk}/", f"/purges/{queued.pk}/panel/"):
+        html = re.sub(r"\s+", " ", client.get(url).content.decode())
+        assert re.search(rf"Paused by <bdi[^>]*>{mona.username}</bdi>, <time [^>]*>just now</time>", html)
+    resume_purge(queued.pk, moderator=mona)
+    assert "Paused by" not in client.get(f"/purges/{queued.pk}/").content.decode()
+    run_to_end(queued)

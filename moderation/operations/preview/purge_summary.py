@@ -13,7 +13,7 @@ from django.utils import timezone
 from chatstore.domain.snowflakes import time_of
 from moderation.domain.planner import BucketPlan, DeleteStrategy
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.models import AuditEntry, Purge
 from moderation.operations.steps.totals import PurgeTotals, totals_of
 
 
@@ -45,11 +45,13 @@ class Progress:
     """Progress of a purge. rate_per_second: verified messages per second of working time; None before the first.
 
     seconds_left: estimated working time, without messages that are deferred until they are over an hour old.
+    pause: the entry of the audit log with who paused the purge, and when, if it is paused.
     """
 
     totals: PurgeTotals
     rate_per_second: float | None
     seconds_left: float | None
+    pause: AuditEntry | None = None
 
     @property
     def done(self) -> int:
@@ -132,7 +134,8 @@ def progress_of(purge: Purge, total: PurgeTotals | None = None) -> Progress:
     """Return the progress of a purge. total: its totals, if they are known already."""
     total = total or totals_of(purge)
     done = total.manifest - total.left
-    seconds = active_seconds_of(purge)
+    entries = _pauses_of(purge) if purge.started_at or purge.state == PurgeState.PAUSED else []
+    seconds = active_seconds_of(purge, entries)
     rate = done / seconds if seconds and done else None
     is_final = purge.state in FINAL_PURGES
     left = total.left - total.later
@@ -140,6 +143,9 @@ def progress_of(purge: Purge, total: PurgeTotals | None = None) -> Progress:
         totals=total,
         rate_per_second=rate,
         seconds_left=0 if is_final else (left / rate if rate else None),
+        pause=entries[-1]
+        if purge.state == PurgeState.PAUSED and entries and entries[-1].action == PAUSED_ACTION
+        else None,
     )
 
 
@@ -166,22 +172,28 @@ def seconds_of(purge: Purge) -> float | None:
     return ((purge.finished_at or timezone.now()) - purge.confirmed_at).total_seconds()
 
 
-_PAUSING_ACTIONS = frozenset({"purge_paused", "purge_cancelled", "purge_finished"})
+PAUSED_ACTION = "purge_paused"
+_PAUSING_ACTIONS = frozenset({PAUSED_ACTION, "purge_cancelled", "purge_finished"})
 _RESUMING_ACTIONS = frozenset({"purge_resumed", "purge_finish_requested", "purge_retry_requested"})
 
 
-def active_seconds_of(purge: Purge) -> float | None:
-    """Return the seconds from the first step to the end, or to now, without pauses and the time after a cancel."""
+def _pauses_of(purge: Purge) -> list[AuditEntry]:
+    """Return the entries of the audit log that begin and end pauses, with their actors, in order."""
+    entries = purge.audit.filter(action__in=_PAUSING_ACTIONS | _RESUMING_ACTIONS).select_related("actor")
+    return list(entries.order_by("at", "id"))
+
+
+def active_seconds_of(purge: Purge, entries: Sequence[AuditEntry] | None = None) -> float | None:
+    """Return the seconds from the first step to the end, or to now, without pauses and the time after a cancel.
+
+    entries: what begins and ends pauses, if it was read already.
+    """
     if purge.started_at is None:
         return None
     end = purge.finished_at or timezone.now()
     paused, since = dt.timedelta(0), None
-    entries = (
-        purge.audit.filter(action__in=_PAUSING_ACTIONS | _RESUMING_ACTIONS)
-        .order_by("at", "id")
-        .values_list("action", "at")
-    )
-    for action, at in entries:
+    for entry in _pauses_of(purge) if entries is None else entries:
+        action, at = entry.action, entry.at
         if action in _PAUSING_ACTIONS:
             since = since or at
         elif since is not None:
