@@ -39,6 +39,11 @@ _CLUSTER_ANCHORS = {
 }
 """Section of the cluster page that resolves a kind of finding, and the label of its link."""
 
+_ADVICE_ON_SIZE = gettext_lazy(
+    "To make it smaller, delete messages of this period that are no longer needed, and compact the bucket when gc_grace "
+    "has passed since."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -54,7 +59,7 @@ class FindingLine:
 
     is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
     for none or if the user may not start it. action: what resolves it in its bucket, by the same rule. run: that job's
-    run, or one of the bucket, if it is due or running.
+    run, or one of the bucket, if it is due or running. advice: what to do where no button does it; "" for nothing.
     """
 
     finding: Finding
@@ -64,6 +69,7 @@ class FindingLine:
     bucket: BucketKey | None = None
     action: Action | None = None
     run: ListedRun | None = None
+    advice: str | Promise = ""
 
 
 def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
@@ -95,6 +101,7 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             bucket=bucket,
             action=None if bucket is None else actions.get(bucket),
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
+            advice=_advice_on(finding),
         )
         for finding, found, job, bucket in zip(findings, links, jobs, buckets, strict=True)
     ]
@@ -107,6 +114,12 @@ def _bucket_of(finding: Finding) -> BucketKey | None:
     except ValueError:
         # Opened by another version.
         return None
+
+
+def _advice_on(finding: Finding) -> str | Promise:
+    if finding.kind == HEAVY_BUCKET and "bytes" in finding.details and "tombstones" not in finding.details:
+        return _ADVICE_ON_SIZE
+    return ""
 
 
 def _job_of(finding: Finding) -> str:

@@ -195,6 +195,25 @@ def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignI
     assert "/maintenance/" not in html
 
 
+@pytest.mark.parametrize(
+    ("kind", "details", "advice"),
+    [
+        (HEAVY_BUCKET, {"bytes": 61_000_000}, "To make it smaller, delete messages of this period"),
+        (HEAVY_BUCKET, {"tombstones": 61_000}, ""),
+    ],
+)
+def test_a_finding_that_no_button_resolves_names_what_to_do(
+    kind: str, details: dict[str, int], advice: str, otto: User, sign_in: SignIn, previewed: PreviewedPurge
+) -> None:
+    channel = previewed.channel.pk
+    open_finding(kind, f"{channel}:-3", Problem(Severity.CRITICAL, "something is wrong", details))
+    client = sign_in(otto)
+    for path in ("/", "/health/", f"/channels/{channel}/health/", f"/channels/{channel}/health/-3/"):
+        html = client.get(path).content.decode()
+        assert ('class="advice' in html) == bool(advice), path
+        assert advice in html, path
+
+
 def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in: SignIn) -> None:
     loss = open_finding(MISSING_SURVIVORS, "5:7", Problem(Severity.CRITICAL, "A message is missing"))
     state = open_finding("heavy bucket", "5:7", Problem(Severity.CRITICAL, "a bucket is heavy"))

@@ -1,7 +1,7 @@
 """Check for buckets over a threshold, from the replicas' lists and from the figures of suspect channels.
 
-A channel is suspect if a replica lists one of its buckets, a day's figures exceeded a limit, many messages
-were deleted in the last two days, or a finding is open. The latest of several measurements counts.
+A channel is suspect if a replica lists one of its buckets, its last known figures or those of the last two days exceed
+a limit, many messages were deleted in these days, or a finding is open. The latest of several measurements counts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.conf import settings
 from django.db.models import Q, Sum
+from django.db.models.functions import Coalesce
 
 from chatstore.domain.buckets import bucket_days, format_bucket
 from chatstore.domain.errors import NodeUnreachable
@@ -18,7 +19,8 @@ from chatstore.domain.health import SOURCE_LABELS, KnownBucket, Limits, severity
 from chatstore.domain.runs import Severity
 from chatstore.domain.texts import Days, Param, Size, ngettext_lazy
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import BucketDeletes, Channel, ChannelDay, Finding
+from chatstore.models import BucketDeletes, Channel, ChannelDay, ChannelSummary, Finding
+from chatstore.models.maintenance import UNKNOWN_FIRST
 from chatstore.operations.findings.channels import HEAVY_BUCKET
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.health.channel_health import SEEN_BY_REPAIR, health_limits, tombstones_in
@@ -128,10 +130,22 @@ def _later(changed: Measured, noted: Measured) -> Measured:
 def _channels_in_question(now: dt.datetime) -> set[int]:
     over = Q(tombstones__gte=settings.HEALTH_WARN_TOMBSTONES) | Q(bytes__gte=settings.HEALTH_WARN_BYTES)
     days = ChannelDay.objects.filter(over, day__gte=(now - LATELY).date()).values_list("channel_id", flat=True)
+    # Pages color a bucket by its last known figures, however old. By the indexes that the table is sorted by.
+    known_figures = ChannelSummary.objects.alias(
+        most_tombstones=Coalesce("tombstones", UNKNOWN_FIRST), most_bytes=Coalesce("bytes", UNKNOWN_FIRST)
+    )
+    last_known = known_figures.filter(
+        Q(most_tombstones__gte=settings.HEALTH_WARN_TOMBSTONES) | Q(most_bytes__gte=settings.HEALTH_WARN_BYTES)
+    ).values_list("pk", flat=True)
     deletes = BucketDeletes.objects.filter(last_at__gte=now - LATELY).values("channel_id", "bucket")
     many = deletes.annotate(sum=Sum("deletes")).filter(sum__gte=settings.HEALTH_WARN_TOMBSTONES)
     known = Finding.objects.open().filter(kind=HEAVY_BUCKET).values_list("subject", flat=True)
-    return {*days, *many.values_list("channel_id", flat=True), *(int(subject.partition(":")[0]) for subject in known)}
+    measured = days.union(last_known)
+    return {
+        *measured,
+        *many.values_list("channel_id", flat=True),
+        *(int(subject.partition(":")[0]) for subject in known),
+    }
 
 
 def _assess(measured: Measured) -> Problem | None:

@@ -17,6 +17,7 @@ from chatstore.operations.findings.channels import HEAVY_BUCKET
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import read_channel_health
 from chatstore.operations.health.heavy_buckets import check_heavy_buckets
+from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.jobs.runs import work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import ledger
@@ -122,6 +123,25 @@ def test_a_day_over_a_limit_makes_the_channel_a_candidate() -> None:
     assert found.summary.startswith(f"Channel {quiet}, ")
     found.delete()
     ChannelDay.objects.filter(channel_id=quiet).delete()
+
+
+@pytest.mark.parametrize(
+    ("known", "summary"),
+    [
+        ({"bytes": 61_000_000}, "61.0 MB in one partition"),
+        ({"tombstones": 1_500}, "A full read scans 1,500 tombstones"),
+    ],
+)
+def test_a_bucket_over_a_limit_long_ago_is_reported_as_its_page_colors_it(known: dict[str, int], summary: str) -> None:
+    channel = Channel.objects.create(pk=fresh_id(), name="quiet")
+    ledger.ensure_row(channel.pk, BUCKET)
+    measure(channel.pk, minutes_ago=30 * 24 * 60, **known)
+    refresh_summaries([channel.pk])
+    assert read_channel_health(None, channel.pk).find(BUCKET).severity == Severity.WARNING
+    found = check(channel.pk)
+    assert found is not None
+    assert summary in found.summary
+    close_finding(HEAVY_BUCKET, found.subject)
 
 
 def health_of(channel_id: int) -> dict[int, int | None]:
