@@ -40,8 +40,12 @@ _CLUSTER_ANCHORS = {
 """Section of the cluster page that resolves a kind of finding, and the label of its link."""
 
 _ADVICE_ON_SIZE = gettext_lazy(
-    "To make it smaller, delete messages of this period that are no longer needed, and compact the bucket when gc_grace "
-    "has passed since."
+    "To make it smaller, delete messages of this period that are no longer needed, and compact the bucket when "
+    "gc_grace has passed since."
+)
+_ADVICE_ON_MISSING = gettext_lazy(
+    "Repair the bucket: a replica may still have them. Import those that stay missing from an export, then acknowledge "
+    "this finding."
 )
 
 
@@ -117,6 +121,8 @@ def _bucket_of(finding: Finding) -> BucketKey | None:
 
 
 def _advice_on(finding: Finding) -> str | Promise:
+    if finding.kind == MISSING_SURVIVORS:
+        return _ADVICE_ON_MISSING
     if finding.kind == HEAVY_BUCKET and "bytes" in finding.details and "tombstones" not in finding.details:
         return _ADVICE_ON_SIZE
     return ""

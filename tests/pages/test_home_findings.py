@@ -196,15 +196,17 @@ def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignI
 
 
 @pytest.mark.parametrize(
-    ("kind", "details", "advice"),
+    "case",
     [
         (HEAVY_BUCKET, {"bytes": 61_000_000}, "To make it smaller, delete messages of this period"),
+        (MISSING_SURVIVORS, {}, "Repair the bucket"),
         (HEAVY_BUCKET, {"tombstones": 61_000}, ""),
     ],
 )
 def test_a_finding_that_no_button_resolves_names_what_to_do(
-    kind: str, details: dict[str, int], advice: str, otto: User, sign_in: SignIn, previewed: PreviewedPurge
+    case: tuple[str, dict[str, int], str], otto: User, sign_in: SignIn, previewed: PreviewedPurge
 ) -> None:
+    kind, details, advice = case
     channel = previewed.channel.pk
     open_finding(kind, f"{channel}:-3", Problem(Severity.CRITICAL, "something is wrong", details))
     client = sign_in(otto)
