@@ -15,6 +15,7 @@ from itertools import pairwise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from moderation.domain.axis_times import round_times
 from moderation.presentation import formats
 
 WIDTH, HEIGHT = 360, 150
@@ -25,8 +26,8 @@ _FIELD = HEIGHT - TOP - BOTTOM
 MAX_ACTIONS_PER_DAY = 4
 """Marks of one day that the table lists."""
 
-MAX_DAYS_LABELLED, MAX_WEEKS_LABELLED = 7, 6
-"""Days up to which every other one has a label below, and weeks up to which each has."""
+LAST_LABEL_SHARE = 0.9
+"""Share of the axis up to which days have labels, which are centered below them."""
 
 LARGEST_GAP_DAYS = 1
 """Days apart that a line joins; a missing day is a gap."""
@@ -252,15 +253,10 @@ def _decades(top: float) -> list[float]:
 
 
 def _label_dates(first: dt.date, last: dt.date) -> list[tuple[float, str]]:
-    """Label every other day, one a week, or the first of each month: as many as have room beside each other."""
-    days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    if len(days) <= MAX_DAYS_LABELLED:
-        labelled = days[::-2][::-1]
-    elif len(days) <= MAX_WEEKS_LABELLED * 7:
-        labelled = [day for day in days if (last - day).days % 7 == 2]
-    else:
-        labelled = [day for day in days if day.day == 1 and (last - day).days > 8]
-    return [(_x(day, first, last), formats.format_axis_day(day)) for day in labelled]
+    """Label round days, as many as have room beside each other. Days are those of UTC, as they are measured."""
+    start, end = (dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC) for day in (first, last + dt.timedelta(days=1)))
+    days = [time.date() for time in round_times(start, end, dt.UTC, last_share=LAST_LABEL_SHARE)]
+    return [(_x(day, first, last), formats.format_axis_day(day)) for day in days]
 
 
 def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:

@@ -15,8 +15,9 @@ from django.utils.translation import gettext, gettext_lazy
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
+from moderation.domain.axis_times import round_times
 from moderation.domain.outcomes import DeletionStatus
-from moderation.domain.zoom import DAY, Window, Zoom, closer, window_at, window_of_all
+from moderation.domain.zoom import DAY, HOUR, Window, Zoom, closer, window_at, window_of_all
 from moderation.models import Purge
 from moderation.operations.preview.deleted_since import DeletedSince
 from moderation.operations.preview.manifest_summary import MAX_CHANNELS, BucketEntry, Summary, list_channels
@@ -53,7 +54,6 @@ STATUS_LABELS = {
 """Statuses of messages in the legend, the titles of bars, and the table."""
 
 _MIN_HEIGHT = 2.0
-_TICKS = 5
 _WIDTH = 100.0
 """Horizontal positions are percentages, so that a strip is as wide as its card."""
 
@@ -335,20 +335,17 @@ def describe_counts(
 
 
 def _ticks(window: Window) -> list[Tick]:
-    edges, length = window.edges, window.end - window.start
-    format_tick: Callable[[dt.datetime], str]
-    if length <= 2 * DAY:
-        format_tick = format_clock
-    elif length <= 366 * DAY:
-        format_tick = _format_axis_day
-    else:
-        format_tick = format_short_day
-    times = [edges[(len(edges) - 1) * number // _TICKS] for number in range(_TICKS)]
-    return [Tick(round((time - window.start) / length * _WIDTH, 3), format_tick(time)) for time in times]
+    length = window.end - window.start
+    times = round_times(window.start, window.end, timezone.get_current_timezone())
+    return [Tick(round((time - window.start) / length * _WIDTH, 3), _format_tick(time, length)) for time in times]
 
 
-def _format_axis_day(time: dt.datetime) -> str:
-    return format_axis_day(timezone.localtime(time).date())
+def _format_tick(time: dt.datetime, length: dt.timedelta) -> str:
+    """Return a clock time, except of the midnights of an axis over several days."""
+    local = timezone.localtime(time)
+    if length <= DAY + HOUR or (local.hour, local.minute) != (0, 0):
+        return format_clock(time)
+    return format_axis_day(local.date()) if length <= 366 * DAY else format_short_day(local.date())
 
 
 def _title(window: Window) -> str:

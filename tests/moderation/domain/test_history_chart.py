@@ -128,11 +128,11 @@ def test_the_field_of_each_day_is_as_wide_as_its_share() -> None:
     ("span", "labels"),
     [
         (7, ["15 Nov", "17 Nov", "19 Nov", "21 Nov"]),
-        (30, ["29 Oct", "5 Nov", "12 Nov", "19 Nov"]),
+        (30, ["1 Nov", "11 Nov"]),
         (90, ["1 Sep", "1 Oct", "1 Nov"]),
     ],
 )
-def test_the_axis_labels_every_other_day_weeks_or_months(span: int, labels: list[str]) -> None:
+def test_the_axis_labels_every_other_day_round_days_or_months(span: int, labels: list[str]) -> None:
     chart = draw_history([], [], SCALES, first=LAST - dt.timedelta(days=span - 1), last=LAST)
     assert [label for _, label in chart.dates] == labels
 
