@@ -100,3 +100,15 @@ def test_why_a_date_was_refused_stays_in_view_at_the_newest_messages(site: Site,
         assert above is not None
         assert below is not None
         assert below["y"] >= above["y"] + above["height"] - 1
+
+
+def test_the_actions_share_a_line_beside_an_open_panel(site: Site) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        page.locator("#messages a.author").last.click()
+        expect(page.locator("#panel")).to_be_visible()
+        actions = page.locator("#channel-actions :is(a, button):visible").all()
+        boxes = [box for action in actions if (box := action.bounding_box())]
+        assert len(boxes) >= 6
+        assert len({round(box["y"] + box["height"] / 2) // 8 for box in boxes}) == 1, boxes
