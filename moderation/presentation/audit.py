@@ -235,6 +235,11 @@ def facts_in_line(details: Mapping[str, Any]) -> str:
     return " · ".join(_format(key, details[key]) for key in _SUBJECTS if details.get(key))
 
 
+def outcome_of(details: Mapping[str, Any]) -> str:
+    """Return how a report was resolved: "message deleted"; "" for another entry."""
+    return _format("resolution", details["resolution"]) if details.get("resolution") else ""
+
+
 def all_facts(details: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the label and the value of everything that an entry recorded."""
     names = _FACTS | _OTHER_FACTS

@@ -6,7 +6,14 @@ import re
 
 from django import template
 
-from moderation.presentation.audit import facts_in_line, facts_in_short, format_fact, is_by_visitor, label_of
+from moderation.presentation.audit import (
+    facts_in_line,
+    facts_in_short,
+    format_fact,
+    is_by_visitor,
+    label_of,
+    outcome_of,
+)
 
 register = template.Library()
 
@@ -15,6 +22,7 @@ register.filter("by_visitor", is_by_visitor)
 register.filter("fact", format_fact)
 register.filter("facts_in_line", facts_in_line)
 register.filter("facts_in_short", facts_in_short)
+register.filter("outcome_label", outcome_of)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

@@ -195,6 +195,21 @@ def test_resolutions_of_reports_and_states_are_in_words() -> None:
     assert all_facts({"resolution": "nothing"}) == [("Resolution", "no action")]
 
 
+def test_a_resolved_report_is_listed_with_its_outcome(client: Client, mona: User) -> None:
+    user = ChatUser.objects.create(pk=secrets.randbits(60), name="victor")
+    record_action(
+        "report_resolved", actor=mona, chat_user_id=user.pk, details={"resolution": "kept", "reason": "Harmless"}
+    )
+    html = client.get(f"/audit/?by={mona.username}").content.decode()
+    line = html[html.index('class="audit-line"') :].partition("</li>")[0]
+    assert re.search(r'Report resolved</a>\s*<span class="audit-outcome">message kept</span>', line)
+    assert re.search(r'<time [^>]*title="[^"]*\d\d:\d\d:\d\d UTC', line)
+    head = re.findall(
+        r"<span[^>]*>([^<]*)</span>", html[html.index("audit-head") : html.index('class="list audit-list')]
+    )
+    assert head == ["When", "Who", "Action", "Where"]
+
+
 def test_a_line_without_a_purge_or_a_user_names_what_it_is_about(client: Client) -> None:
     account = f"nora-{secrets.token_hex(4)}"
     record_action("role_given", actor=None, details={"role": "moderator", "account": account, "grant": "7"})
