@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -27,6 +29,15 @@ def make_measured(name: str) -> Channel:
         page_tombstones=0, page_at=postgres_now(), tombstones_at=postgres_now(), due_at=None,
     )  # fmt: skip
     return channel
+
+
+def make_large(name: str) -> None:
+    now, channel = postgres_now(), make_measured(name)
+    ChannelSummary.objects.filter(channel=channel).update(
+        figure_state=ChannelState.TOMBSTONES, tombstones=1_245_678, tombstones_bucket=333, bytes=123_000_000,
+        bytes_bucket=333, bytes_at=now, buckets=400, empty_buckets=392, empty_share=0.98, uncovered_deletes=1_245_678,
+        uncovered_at=now, last_purge_id=1, last_purged_at=now - dt.timedelta(hours=43),
+    )  # fmt: skip
 
 
 def draft_over_two_channels(username: str) -> Purge:
@@ -73,6 +84,18 @@ def test_the_channels_and_the_jobs_of_an_operator(site: Site, width: int) -> Non
         expect(job.get_by_role("cell")).to_have_count(5)
         expect_fits(page, job.get_by_text("scheduled", exact=True), job.get_by_role("button", name="Run now"))
         expect(page.get_by_role("columnheader", name="State")).to_have_count(1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_columns_of_the_channels_are_whole_on_a_laptop(site: Site, scheme: Literal["light", "dark"]) -> None:
+    name = f"harbour {secrets.token_hex(6)}"
+    with browse_as(create_account("otto"), site) as page:
+        in_thread(lambda: make_large(name))
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.goto(f"{site.url}/health/channels/?server={name}")
+        expect(page.get_by_role("link", name="43 hours ago")).to_be_visible()
+        expect_fits(page, *page.get_by_role("columnheader").all(), *page.get_by_role("cell").all())
 
 
 def test_figures_that_are_unknown_are_dashes_on_a_card_with_others(site: Site) -> None:
