@@ -120,6 +120,16 @@ def test_a_purge_that_waits_for_approval_is_in_progress_for_those_who_may_see_it
         assert count_statements(client) <= statements[viewer], viewer
 
 
+def test_who_may_not_purge_has_no_empty_list_above_what_is_in_progress(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    moderator, auditor = member("max", Role.MODERATOR, channel), member("aron", Role.AUDITOR, channel)
+    confirm(moderator, preview_some(moderator, 5, channel))
+    assert 'id="attention"' in read_page(sign_in(moderator), "/")
+    page = read_page(sign_in(auditor), "/")
+    assert 'id="attention"' not in page
+    assert 'id="in-progress"' in page
+
+
 def test_who_may_approve_on_one_server_sees_what_waits_on_another_in_progress(sign_in: SignIn) -> None:
     led, seen = make_guild_channel(), make_guild_channel()
     limit(led, messages_without_approval=10)

@@ -135,7 +135,7 @@ def test_a_day_over_a_limit_makes_the_channel_a_candidate() -> None:
 def test_a_bucket_over_a_limit_long_ago_is_reported_as_its_page_colors_it(known: dict[str, int], summary: str) -> None:
     channel = Channel.objects.create(pk=fresh_id(), name="quiet")
     ledger.ensure_row(channel.pk, BUCKET)
-    measure(channel.pk, minutes_ago=30 * 24 * 60, **known)
+    measure(channel.pk, minutes_ago=30 * 24 * 60, source="own read", **known)
     refresh_summaries([channel.pk])
     assert read_channel_health(None, channel.pk).find(BUCKET).severity == Severity.WARNING
     found = check(channel.pk)
