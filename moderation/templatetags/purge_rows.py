@@ -78,6 +78,8 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
 @register.filter
 def outcome_label(listed: ListedPurge) -> str:
     """Return whether a purge has deleted its messages or will: "To be deleted"; "" if its state says so."""
+    if listed.shown_state == PurgeState.WAITING and not (listed.progress and listed.progress.done):
+        return str(_OUTCOMES[PurgeState.QUEUED])
     return str(_OUTCOMES.get(listed.shown_state, ""))
 
 

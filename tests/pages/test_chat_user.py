@@ -18,7 +18,8 @@ from chatstore.models import ChatUser
 from chatstore.models.users import User
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.store import authors
-from moderation.models import PurgeApproval
+from moderation.domain.states import PurgeState
+from moderation.models import Purge, PurgeApproval
 from moderation.operations.lookup import recent_posts
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -203,6 +204,10 @@ def test_each_purge_states_whether_it_has_deleted_the_messages_or_will(mona: Use
     waiting.approvals.all().delete()
     confirm(mona, waiting)
     assert [">To be deleted<" in shown for shown in lines()] == [True, True]
+    # Behind an import it waits before it deletes anything, as its own page says.
+    Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.WAITING)
+    assert [">To be deleted<" in shown for shown in lines()] == [True, True]
+    Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.QUEUED)
     assert "messages included in 2 purges (not all deleted yet)" in activity_of(client, person.pk)
     run_to_end(waiting)
     assert [">Deleted<" in shown for shown in lines()] == [True, True]

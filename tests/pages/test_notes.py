@@ -48,9 +48,11 @@ def test_a_note_links_to_its_message_or_purge(previewed: PreviewedPurge, mona: U
     purge = f"/purges/{previewed.purge.pk}/"
     for link in (message, purge):
         page.post(f"/users/{person}/notes/", {"text": "see there", "link": f"https://chat.example{link}"})
-    html = page.get(f"/users/{person}/").content.decode()
-    assert f'href="{message}"' in html
-    assert f'href="{purge}"' in html
+    notes = page.get(f"/users/{person}/").content.decode()
+    in_panel = page.get(f"/users/{person}/panel/").content.decode().split('id="panel-notes"')[1].split("</section>")[0]
+    for html in (notes, in_panel):
+        assert f'href="{message}"' in html
+        assert f'href="{purge}"' in html
 
 
 def test_invalid_notes_are_explained_and_what_was_typed_is_kept(mona: User, sign_in: SignIn) -> None:

@@ -216,6 +216,8 @@ def test_the_notice_on_other_pages_names_the_purge_in_one_statement(
 def test_a_time_without_messages_has_nothing_to_select(mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/raids/{make_channel().pk}/").content.decode()
     assert "No messages in this time range." in html
+    # It would be an all-clear about nothing.
+    assert "No account looks as if it took part" not in html
     assert "data-submit" not in html
 
 
