@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F, Model, OuterRef, QuerySet, Subquery
+from django.db.models import F, Model, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,14 +22,14 @@ from chatstore.admin_log import RecordedAdmin, register_recorder
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
-from chatstore.models import Channel, Guild
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.users import User
 from moderation.domain.packing import unpack_ids
 from moderation.domain.state_labels import STATE_LABELS, shown_state
 from moderation.models import AuditEntry, Purge, RaidSettings
 from moderation.operations.access.admin_changes import record_admin_change
 from moderation.operations.selection.shown_states import filter_by_shown_state, with_shown_states
-from moderation.presentation.audit import AUDIT_ACTIONS, label_of
+from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.presentation.texts import translate
 
 MAX_ACCOUNTS = 10
@@ -160,12 +162,12 @@ class PurgeAdmin(ReadOnly):
 class AuditEntryAdmin(ReadOnly):
     """The audit log: one row per action, newest first."""
 
-    list_display = ("at", "action_label", "actor", "purge_link", "place")
+    list_display = ("at", "action_label", "actor", "purge_link", "place", "chat_user")
     list_filter = (ActionFilter,)
     list_select_related = ("actor",)
     search_fields = ("=id", "=channel_id", "=purge", "actor__username")
-    fields = ("at", "action_label", "actor", "purge_link", "place", "details", "messages")
-    readonly_fields = ("action_label", "purge_link", "place", "messages")
+    fields = ("at", "action_label", "actor", "purge_link", "place", "chat_user", "facts", "messages")
+    readonly_fields = ("action_label", "purge_link", "place", "chat_user", "facts", "messages")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
@@ -174,12 +176,16 @@ class AuditEntryAdmin(ReadOnly):
         return _search(queryset, search_term, ids=("pk", "channel_id", "purge"), staff="actor"), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEntry]:
-        """Return the entries with the names of their channels and guilds, and whether their purge is a rewrite."""
+        """Return the entries with names of their channels, guilds and users, and whether their purge is a rewrite."""
         entries: QuerySet[AuditEntry] = super().get_queryset(request)
         channels = Channel.objects.filter(pk=OuterRef("channel_id")).values("name")[:1]
         guilds = Guild.objects.filter(pk=OuterRef("guild_id")).values("name")[:1]
+        users = ChatUser.objects.filter(pk=OuterRef("chat_user_id"))
         return entries.annotate(
-            channel_name=Subquery(channels), guild_name=Subquery(guilds), is_of_rewrite=F("purge__is_rewrite")
+            channel_name=Subquery(channels),
+            guild_name=Subquery(guilds),
+            chat_user_name=Subquery(users.values(shown=Coalesce(NullIf("display_name", Value("")), "name"))[:1]),
+            is_of_rewrite=F("purge__is_rewrite"),
         )
 
     @admin.display(description=gettext_lazy("Action"), ordering="action")
@@ -209,6 +215,20 @@ class AuditEntryAdmin(ReadOnly):
         if server is None:
             return None
         return format_html(_LINK, f"{reverse('audit')}?server={entry.guild_id}", server)
+
+    @admin.display(description=gettext_lazy("User"), empty_value="–")
+    def chat_user(self, entry: AuditEntry) -> str | None:
+        """Link to the page of the chat user concerned, by name, or by ID if there is none."""
+        if entry.chat_user_id is None:
+            return None
+        name = getattr(entry, "chat_user_name", None) or _("user %(id)s") % {"id": entry.chat_user_id}
+        return format_html(_LINK, reverse("user", args=[entry.chat_user_id]), show_hidden(name))
+
+    @admin.display(description=gettext_lazy("Details"), empty_value="–")
+    def facts(self, entry: AuditEntry) -> str | None:
+        """Return what was recorded, in the words of the page of the audit log."""
+        lines = ((label, show_hidden(value)) for label, value in all_facts(entry.details))
+        return format_html_join(mark_safe("<br>"), "{}: {}", lines) or None
 
     @admin.display(description=gettext_lazy("Messages"), empty_value="–")
     def messages(self, entry: AuditEntry) -> str:

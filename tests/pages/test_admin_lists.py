@@ -166,3 +166,16 @@ def test_a_user_without_a_name_is_opened_by_the_id(ada: User, sign_in: SignIn) -
     user = ChatUser.objects.create(pk=fresh_id(), name="")
     html = sign_in(ada).get(f"/admin/chatstore/chatuser/?q={user.pk}").content.decode()
     assert re.search(rf'<a href="/admin/chatstore/chatuser/{user.pk}/change/[^"]*"[^>]*>\s*{user.pk}\s*</a>', html)
+
+
+def test_an_entry_of_the_audit_log_is_in_words_and_names_its_user(ada: User, sign_in: SignIn) -> None:
+    person = ChatUser.objects.create(id=fresh_id(), name="victor", display_name="Victor <b>")
+    details = {"resolution": "removed", "reason": "<i>spam</i>"}
+    entry = record_action("report_resolved", actor=ada, chat_user_id=person.pk, details=details)
+    client = sign_in(ada)
+    link = f'<a href="/users/{person.pk}/" class="text-primary-600">Victor &lt;b&gt;</a>'
+    assert link in client.get(AUDIT).content.decode()
+    page = client.get(f"{AUDIT}{entry.pk}/change/").content.decode()
+    assert link in page
+    assert "Reason: &lt;i&gt;spam&lt;/i&gt;<br>Resolution: message deleted" in page
+    assert "removed" not in page
