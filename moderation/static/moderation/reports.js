@@ -25,3 +25,11 @@ if (list) {
   // In the middle: at the edges the list fades.
   list.scrollTop += (here.top + here.bottom - all.top - all.bottom) / 2;
 }
+
+// The decision stays at the bottom of the window. What is decided on is not left below it.
+const decision = document.querySelector(".case-decision");
+const subject = document.querySelector(".case .subject");
+if (decision && subject) {
+  const covered = subject.getBoundingClientRect().bottom + 12 - decision.getBoundingClientRect().top;
+  if (covered > 0 && getComputedStyle(decision).position === "sticky") window.scrollBy(0, covered);
+}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from chatstore.domain.reports import Resolution
 from chatstore.models import Channel, ReportCase
 from chatstore.models.users import User
 from moderation.operations.reports.resolving import resolve_case
+from tests.chatstore.reports import report
+from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.browser.test_report_keys import make_cases
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -62,3 +65,26 @@ def test_the_place_of_a_resolved_report_is_not_cut_on_a_phone(site: Site) -> Non
 
 def close(case: ReportCase, username: str) -> None:
     resolve_case(case.pk, actor=User.objects.get(username=username), resolution=Resolution.NOTHING, reason="")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (1280, 760), (390, 844)])
+def test_the_reported_message_is_not_below_the_decision(site: Site, width: int, height: int) -> None:
+    with browse_as(create_account("mona"), site) as page:
+        case = in_thread(report_among_long_messages)
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{site.url}/reports/{case.pk}/")
+        message, decision = page.locator(".case .subject"), page.locator(".case-decision")
+        expect(decision.get_by_role("button", name="Delete message")).to_be_attached()
+        above, below = message.bounding_box(), decision.bounding_box()
+        assert above is not None
+        assert below is not None
+        assert above["y"] + above["height"] <= below["y"]
+        if width > 720:
+            expect(message).to_be_in_viewport(ratio=1)
+            expect(decision).to_be_in_viewport(ratio=1)
+
+
+def report_among_long_messages() -> ReportCase:
+    channel, ids = make_channel(), old_ids(9)
+    write(channel, ids, content="\n".join(["A line of a long message"] * 4))
+    return report(channel, ids[4])
