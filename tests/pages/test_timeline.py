@@ -258,6 +258,7 @@ def test_a_row_shows_all_of_a_message(mona: User, sign_in: SignIn) -> None:
     html = re.sub(r"\s+", " ", sign_in(mona).get(f"/channels/{channel.pk}/").content.decode())
     row = html[html.index(f'id="m{ids[0]}"') :].split("</article>")[0]
     assert f'title="@tides · bot · account created {format_short_day(time_of(bot))} · {bot}"' in row
+    assert re.search(r'<span class="avatar tone\d+" aria-hidden="true">TC</span>', row)
     assert '<span class="tag">bot</span>' in row
     assert "edited <time" in row
     assert "Buoy" in row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from chatstore.models import Channel
@@ -54,3 +55,23 @@ def test_the_page_of_a_message_shows_its_gaps_on_request(site: Site) -> None:
         expect(parts.first).to_be_hidden()
         lines.get_by_role("button", name="Show gaps").click()
         expect(parts.first).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_purge_of_a_gap_opens_beside_the_timeline_on_a_phone_above_it(site: Site, width: int) -> None:
+    channel = in_thread(make_cleared_channel)
+    with browse_as(create_account("mona"), site) as page:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        link, panel = page.locator(".gap[data-total]").get_by_role("link", name="View purge"), page.locator("#panel")
+        link.click()
+        expect(panel.get_by_role("heading", name="Deleted 100 messages")).to_be_focused()
+        box, last = panel.bounding_box(), page.locator("#messages .msg").last
+        assert box is not None
+        # One pane at a time where there is room for one.
+        assert (box["width"] == width) is (width == 390)
+        expect(last).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(panel).to_be_hidden()
+        expect(link).to_be_focused()
+        expect(page).to_have_url(f"{site.url}/channels/{channel.pk}/#end")
