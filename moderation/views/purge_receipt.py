@@ -44,6 +44,7 @@ class Receipt:
 
     places: Sequence[tuple[Channel, str]]
     other_places: int
+    channel_count: int
     first_at: dt.datetime | None
     last_at: dt.datetime | None
     author_count: int
@@ -83,6 +84,7 @@ def describe_receipt(
     return Receipt(
         places=places,
         other_places=manifest.channel_count - len(places),
+        channel_count=manifest.channel_count,
         first_at=manifest.first_at,
         last_at=manifest.last_at,
         author_count=manifest.author_count,

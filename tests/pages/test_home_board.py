@@ -98,7 +98,7 @@ def test_an_administrator_has_purges_before_the_board_and_an_operator_after_it(
     places = {}
     for user in (ada, otto):
         page = sign_in(user).get("/").content.decode()
-        places[user] = [page.index(text) for text in ('id="findings"', 'id="board-nodes"', "Needs attention")]
+        places[user] = [page.index(text) for text in ('id="findings"', 'id="board-nodes"', "purge-lists")]
     findings, board, purges = places[ada]
     assert findings < purges < board
     findings, board, purges = places[otto]

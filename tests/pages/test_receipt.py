@@ -70,6 +70,16 @@ def test_it_says_who_why_when_where_and_how_long(previewed: PreviewedPurge, mona
     assert re.search(r"You can restore the deleted messages until ", text)
 
 
+def test_the_part_that_is_polled_ends_with_the_same_receipt(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn
+) -> None:
+    purge, client = run_to_end(confirm(previewed.moderator, previewed.purge)), sign_in(mona)
+    html = client.get(f"/purges/{purge.pk}/live/").content.decode()
+    (polled,) = re.findall(r'<section class="card receipt".*?</section>', html, re.DOTALL)
+    assert lines_of(polled) == lines_of(receipt_of(client, purge.pk))
+    assert any("(kept)" in label for label in lines_of(polled))
+
+
 def test_operators_see_the_planned_cost(previewed: PreviewedPurge, ada: User, sign_in: SignIn) -> None:
     purge = run_to_end(confirm(previewed.moderator, previewed.purge))
     text = squeeze(receipt_of(sign_in(ada), purge.pk))
