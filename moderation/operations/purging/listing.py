@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
+from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
 from moderation.domain.state_labels import STATE_LABELS, shown_state
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
@@ -199,6 +200,9 @@ def newest_in_progress(user: Actor, states: Collection[PurgeState], *, limit: in
 
     Without those that the user may approve, whose requests `open_approvals` returns.
     """
+    if scope_for(user, APPROVE) == scope_for(user, VIEW_PURGES):
+        # All that wait are among those to decide.
+        return newest_purges(user, states, limit=limit)
     requests = PurgeApproval.objects.open().filter(purge_id=OuterRef("pk")).order_by()
     if user.has_perm(APPROVE):
         requests = requests.exclude(pk__in=decidable_requests(user).order_by().values("pk"))
