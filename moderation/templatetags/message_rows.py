@@ -395,13 +395,14 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
         if page.may_view_users and not writer.is_webhook
         else fill('<bdi class="author">{}</bdi>', writer.name)
     )
+    named = fill('{}\n<span class="tag">{}</span>', name, tag) if tag else name
     return fill(
         '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
         " sr" if row.continued else "",
-        _draw_named(name, person) if person and page.is_sample else name,
-        fill('<span class="tag">{}</span>\n', tag) if tag else "",
+        _draw_named(named, person) if person and page.is_sample else named,
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
         _draw_time(message, page),
+        _draw_age(person) if person and page.is_sample else "",
     )
 
 
@@ -415,11 +416,15 @@ def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) ->
 
 
 def _draw_named(name: SafeString, person: ChatUser) -> SafeString:
-    """Render beside the name what tells those apart who share it. A phone has no room for the account's age."""
+    """Render beside the name the handle, which tells those apart who share it."""
+    pattern = '<span class="named">\n{}\n<bdi class="handle quiet">@{}</bdi>\n</span>'
+    return fill(pattern, name, show_hidden(person.name))
+
+
+def _draw_age(person: ChatUser) -> SafeString | str:
+    """Render the account's age, after the time of the message so that it is not taken for it. Phones have no room."""
     made_at = account_made_at(person.pk, now=timezone.now())
-    age = fill('<span class="age"> · {}</span>', describe_age(made_at)) if made_at else ""
-    pattern = '<span class="named">\n{}\n<bdi class="handle quiet">@{}{}</bdi>\n</span>'
-    return fill(pattern, name, show_hidden(person.name), age)
+    return fill('\n<span class="age quiet">· {}</span>', describe_age(made_at)) if made_at else ""
 
 
 def _draw_time(message: Message, page: Page) -> SafeString:
