@@ -22,7 +22,7 @@ register.filter("by_visitor", is_by_visitor)
 register.filter("fact", format_fact)
 register.filter("facts_in_line", facts_in_line)
 register.filter("facts_in_short", facts_in_short)
-register.filter("outcome_label", outcome_of)
+register.filter("report_outcome", outcome_of)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

@@ -165,17 +165,20 @@ def sample_restorable(
     entries: list[ManifestEntry] = []
     messages_read = 0
     steps = steps_to_undo(purge, part).filter(channel_id__in=channels).order_by("ordinal")[:MAX_STEPS_SAMPLED]
-    for step in steps.iterator(1):
-        frozen = _restorable_ids(step, part)
-        while (
-            len(entries) < limit
-            and messages_read < MAX_SAMPLE_READ
-            and (some := list(islice(frozen, ENTRIES_PER_PAGE)))
-        ):
-            messages_read += len(some)
-            found = _read_entries(purge, channels[step.channel_id], step.bucket, some)
-            entries += [entry for entry in found if _has_copy_by(entry, part.author_ids)]
+    for step, some in _restorable_batches(steps.iterator(1), part):
+        messages_read += len(some)
+        found = _read_entries(purge, channels[step.channel_id], step.bucket, some)
+        entries += [entry for entry in found if _has_copy_by(entry, part.author_ids)]
+        if len(entries) >= limit or messages_read >= MAX_SAMPLE_READ:
+            break
     return sorted(entries[:limit], key=lambda entry: (entry.channel.pk, entry.message_id))
+
+
+def _restorable_batches(steps: Iterable[Step], part: UndoPart) -> Iterator[tuple[Step, list[FrozenId]]]:
+    for step in steps:
+        frozen = _restorable_ids(step, part)
+        while some := list(islice(frozen, ENTRIES_PER_PAGE)):
+            yield step, some
 
 
 def _restorable_ids(step: Step, part: UndoPart) -> Iterator[FrozenId]:

@@ -58,19 +58,21 @@ SELECT coalesce(sum(deleted), 0), coalesce(sum(already_gone), 0), coalesce(sum(u
 FROM {_PERIODS} WHERE purge_id = %(purge)s
 """
 
+_HELD = f"(SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = purge.id AND held > 0)"
+_FAILED = f"(SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = purge.id AND failed > 0)"
 
 _DECIDED = f"""
 SELECT purge.id, (SELECT coalesce(sum(deleted + already_gone), 0) FROM {_PERIODS} WHERE purge_id = purge.id)
-    + (SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = purge.id AND held > 0)
-    + (SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = purge.id AND failed > 0)
+    + {_HELD}
+    + {_FAILED}
 FROM unnest(%(purges)s::bigint[]) AS purge (id)
 """
 
 _ENDED = f"""
 SELECT purge.id,
     (SELECT coalesce(sum(deleted + already_gone - undone), 0) FROM {_PERIODS} WHERE purge_id = purge.id),
-    (SELECT coalesce(sum(held), 0) FROM {_STEPS} WHERE purge_id = purge.id AND held > 0),
-    (SELECT coalesce(sum(failed), 0) FROM {_STEPS} WHERE purge_id = purge.id AND failed > 0)
+    {_HELD},
+    {_FAILED}
 FROM unnest(%(purges)s::bigint[]) AS purge (id)
 """
 
