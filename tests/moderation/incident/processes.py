@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.conf import settings
 from chatstore.celery import app
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.purging.completion import seconds_until_due
 from moderation.operations.purging.scheduling import reserve_wakeup
 from moderation.operations.purging.wait_reasons import format_wait, wait_of
 from moderation.tasks import run_purge
@@ -44,7 +46,7 @@ def pause_purges_of_other_tests() -> None:
 def enqueue_workers(purge_id: int) -> None:
     """Enqueue the purge for the worker, as a view does after confirmation.
 
-    Without the reservation, the worker could use the wake-up for another purge that waits; no beat repeats it here.
+    Without the reservation, the worker could use the wake-up for another purge that waits.
     """
     if reserve_wakeup(purge_id):
         with app.connection_for_write(broker()) as connection:
@@ -76,11 +78,20 @@ def running_worker(folder: Path, *, processes: int = 1, environment: Mapping[str
 
 
 def wait_until_done(purge_id: int) -> None:
-    """Wait until the purge is done; otherwise fail with what it waits for."""
-    purge = Purge.objects.get(id=purge_id)
+    """Wait until the purge is done; otherwise fail with what it waits for.
+
+    A purge that waits to try again is polled as often as by beat: a disk that stalls for seconds is no fault of a purge.
+    """
+    purge, polled_at = Purge.objects.get(id=purge_id), time.monotonic()
 
     def is_done() -> bool:
+        nonlocal polled_at
         purge.refresh_from_db()
+        if time.monotonic() > polled_at + settings.BEAT_POLL_SECONDS:
+            polled_at = time.monotonic()
+            remaining = seconds_until_due(purge)
+            if remaining is not None and remaining < 0:
+                enqueue_workers(purge_id)
         return purge.state == PurgeState.DONE
 
     try:
