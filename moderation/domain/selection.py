@@ -142,6 +142,11 @@ class Selection:
         return ("message_id", "author_id", *sorted(wanted))
 
     @property
+    def includes_pinned(self) -> bool:
+        """True if matching pinned messages are deleted too because that was chosen."""
+        return self.where is not None and self.with_pinned and "pinned" not in columns_of(self.where)
+
+    @property
     def keeps_pinned(self) -> bool:
         """True if matching pinned messages are kept.
 

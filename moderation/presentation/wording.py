@@ -88,6 +88,8 @@ def summarize_selection(selection: Selection, *, scope: Scope, authors: Names, c
             text = pgettext("selection", "%(messages)s %(condition)s") % {"messages": text, "condition": condition}
         if selection.keeps_pinned:
             text = gettext("%(messages)s, except pinned") % {"messages": text}
+        elif selection.includes_pinned:
+            text = gettext("%(messages)s, including pinned") % {"messages": text}
     excluded = len(selection.except_ids)
     if not excluded:
         return text

@@ -224,7 +224,10 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
     users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
     oldest, newest = ([_group_of(window, users) for window in end] for end in (samples.oldest, samples.newest))
     first, last = _count_shown(oldest), len(newest) - _count_shown(reversed(newest))
+    sampled = len({group.channel.pk for group in (*oldest, *newest)})
     return {
+        "sample_is_whole": samples.is_whole,
+        "sampled_channels": sampled if sampled < manifest.channel_count else 0,
         "sample_oldest": oldest[:first],
         "more_oldest": oldest[first:],
         "more_newest": newest[:last],
@@ -234,7 +237,10 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
 
 
 def _count_shown(groups: Iterable[SampleGroup]) -> int:
-    """Return how many of the groups have the messages that are not folded."""
+    """Return how many of the groups have the messages that are not folded; of several channels, none is."""
+    groups = list(groups)
+    if len({group.channel.pk for group in groups}) > 1:
+        return len(groups)
     shown = messages = 0
     for group in groups:
         if messages >= SAMPLES_SHOWN:

@@ -60,6 +60,8 @@ def test_a_preview_that_nothing_has_overtaken_has_the_number_of_its_scan(
     text = text_of(sign_in(mona), draft)
     assert "Delete 40 messages?" in text
     assert "since then" not in text
+    assert "Review all 40 messages" in text
+    assert "found" not in text
 
 
 def test_what_another_purge_has_deleted_since_is_not_in_the_number(
@@ -72,6 +74,8 @@ def test_what_another_purge_has_deleted_since_is_not_in_the_number(
     assert "Delete 30 messages" in text.split("Delete 30 messages?", 1)[1]
     assert re.search(r"10 of the 40 messages found .* have been deleted by other purges since then", text)
     assert "Preview again" in text
+    assert "Review all 40 messages found" in text
+    assert "By author As found, with messages that other purges have deleted since." in text
     listed = read_html(sign_in(mona), f"/purges/{draft.pk}/messages/")
     assert "40 messages found" in listed
     words = " ".join(re.sub(r"<[^>]+>", " ", listed).split())

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, Min, QuerySet
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message, Page
@@ -34,8 +34,11 @@ CONTEXT = 2
 WINDOW = 25
 """Messages of a read from the outermost sample on, towards the others: those that are close together share it."""
 
+SAMPLES_OF_SEVERAL = 9
+"""Samples per end of the manifest of several channels, together."""
+
 MAX_READS = 3
-"""Per end. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
+"""Per end, and of how many channels there are samples. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
 statements.
 """
 
@@ -57,29 +60,48 @@ class SampleWindow:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples of both ends of a manifest by time. newest is empty if the oldest are all of them."""
+    """Samples of both ends of a manifest by time, of the largest channels.
 
-    oldest: Sequence[SampleWindow]
-    newest: Sequence[SampleWindow]
+    newest: without the messages that are among the oldest. is_whole: the samples are all messages of the manifest.
+    """
+
+    oldest: Sequence[SampleWindow] = ()
+    newest: Sequence[SampleWindow] = ()
+    is_whole: bool = False
 
 
 def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
     """Return the samples in the channels that the user may see, with their current contents.
 
-    Messages that no longer exist are left out. Raises `StoreUnavailable`.
+    Of several channels, those of the largest: each has its own first and last messages, or one of them would fill the
+    sample. Messages that no longer exist are left out. Raises `StoreUnavailable`.
     """
-    ends = {channel_id for channel_id, _ in (*summary.oldest, *summary.newest)}
-    known = visible_channels(user).select_related("guild").in_bulk(ends)
-    first = _end_of(purge, [key for key in summary.oldest if key[0] in known], newest=False)
-    last = [
-        pair
-        for pair in _end_of(purge, [key for key in summary.newest if key[0] in known], newest=True)
-        if pair not in set(first)
-    ]
-    oldest = _windows_of(known, first, newest=False)
-    newest = list(_without(_windows_of(known, last, newest=True), shown=oldest))
-    _mark_matched(purge, [*oldest, *newest])
-    return Samples(oldest, newest)
+    known = visible_channels(user).select_related("guild").in_bulk({one.channel_id for one in summary.channels})
+    channels = [known[one.channel_id] for one in summary.channels if one.channel_id in known][:MAX_READS]
+    if not channels:
+        return Samples()
+    ends = (
+        {channels[0].pk: (summary.oldest, summary.newest)} if summary.channel_count == 1 else _ends_in(purge, channels)
+    )
+    limit = (SAMPLES if len(channels) == 1 else SAMPLES_OF_SEVERAL) // len(channels)
+    oldest, newest = list[SampleWindow](), list[SampleWindow]()
+    for channel in channels:
+        oldest_buckets, newest_buckets = ends[channel.pk]
+        first = _end_of(purge, oldest_buckets, newest=False, limit=limit)
+        last = _end_of(purge, newest_buckets, newest=True, limit=limit)
+        last = [pair for pair in last if pair not in set(first)]
+        reads = MAX_READS // len(channels)
+        oldest += (shown := _windows_of(channel, first, newest=False, reads=reads))
+        newest += _without(_windows_of(channel, last, newest=True, reads=reads), shown=shown)
+    _mark_matched(purge, windows := [*oldest, *newest])
+    return Samples(oldest, newest, is_whole=sum(len(window.matched) for window in windows) == summary.count)
+
+
+def _ends_in(purge: Purge, channels: Sequence[Channel]) -> dict[int, tuple[list[BucketKey], list[BucketKey]]]:
+    """Return the first and the last bucket of a manifest in each of some channels."""
+    entries = purge.manifest_buckets.filter(channel_id__in=[channel.pk for channel in channels]).order_by()
+    ends = entries.values_list("channel_id").annotate(first=Min("bucket"), last=Max("bucket"))
+    return {channel_id: ([(channel_id, first)], [(channel_id, last)]) for channel_id, first, last in ends}
 
 
 def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWindow]:
@@ -138,47 +160,48 @@ def _read_in_parts(steps: QuerySet[Any, tuple[Any, ...]]) -> Iterator[tuple[Any,
 
 
 def _windows_of(
-    channels: Mapping[int, Channel], samples: Sequence[tuple[int, int]], *, newest: bool
+    channel: Channel, samples: Sequence[tuple[int, int]], *, newest: bool, reads: int
 ) -> list[SampleWindow]:
-    """Return the windows around samples, in ascending order by channel. samples: the outermost first.
+    """Return the windows around samples of a channel, in ascending order. samples: the outermost first.
 
     newest: the others are older than the outermost one, not newer.
     """
-    # By channel and message id, with the id of the message before it, if that was read.
-    shown: dict[int, dict[int, tuple[Message, int | None]]] = defaultdict(dict)
-    left = list(samples)
-    for _ in range(MAX_READS):
+    # By message id, with the id of the message before it, if that was read.
+    shown: dict[int, tuple[Message, int | None]] = {}
+    left = [message_id for message_id, _ in samples]
+    for _ in range(reads):
         if not left:
             break
-        outermost, channel_id = left[0]
+        outermost = left[0]
         page = reader.read_around(
-            channel_id, outermost, CONTEXT + 1 + WINDOW, newer_limit=CONTEXT if newest else WINDOW
+            channel.pk, outermost, CONTEXT + 1 + WINDOW, newer_limit=CONTEXT if newest else WINDOW
         )
         rows = page.messages[::-1]
         low, high = _complete_interval(page, outermost)
-        here = [i for i, channel in left if channel == channel_id and low <= i <= high]
-        left = [(i, channel) for i, channel in left if channel != channel_id or not low <= i <= high]
+        here = [i for i in left if low <= i <= high]
+        left = [i for i in left if not low <= i <= high]
         for position in _positions_near(rows, here):
             message_id = rows[position].message_id
             before = rows[position - 1].message_id if position else None
-            if before is not None or message_id not in shown[channel_id]:
-                shown[channel_id][message_id] = rows[position], before
+            if before is not None or message_id not in shown:
+                shown[message_id] = rows[position], before
     windows: list[SampleWindow] = []
-    for channel_id in sorted(shown, key=lambda channel_id: min(shown[channel_id])):
-        last: int | None = None
-        for message_id, (message, before) in sorted(shown[channel_id].items()):
-            if last is None or before != last:
-                windows.append(SampleWindow(channels[channel_id]))
-            windows[-1].messages.append(message)
-            last = message_id
+    last: int | None = None
+    for message_id, (message, before) in sorted(shown.items()):
+        if last is None or before != last:
+            windows.append(SampleWindow(channel))
+        windows[-1].messages.append(message)
+        last = message_id
     return windows
 
 
 def _without(windows: Iterable[SampleWindow], *, shown: Iterable[SampleWindow]) -> Iterator[SampleWindow]:
-    """Yield windows without the messages that others show: of few matches, the neighbours at both ends are the same."""
-    known = {(window.channel.pk, message.message_id) for window in shown for message in window.messages}
+    """Yield windows of a channel without the messages that others show: of few matches, the neighbours at both ends are
+    the same.
+    """
+    known = {message.message_id for window in shown for message in window.messages}
     for window in windows:
-        new = ((window.channel.pk, message.message_id) not in known for message in window.messages)
+        new = (message.message_id not in known for message in window.messages)
         for is_new, part in groupby(zip(new, window.messages, strict=True), key=itemgetter(0)):
             if is_new:
                 yield SampleWindow(window.channel, [message for _, message in part])
@@ -212,4 +235,4 @@ def _mark_matched(purge: Purge, windows: Sequence[SampleWindow]) -> None:
     for channel_id, bucket, packed in _read_in_parts(steps.values_list("channel_id", "bucket", "ids")):
         matched[channel_id] |= shown[channel_id, bucket].intersection(unpack_ids(packed))
     for window in windows:
-        window.matched.update(matched[window.channel.pk])
+        window.matched.update(matched[window.channel.pk].intersection(each.message_id for each in window.messages))

@@ -16,6 +16,7 @@ from moderation.domain.filters import (
     JoinedWithin,
     Not,
     Pattern,
+    Pinned,
     ReplyTo,
     Similar,
     Since,
@@ -35,7 +36,7 @@ LONG = "a" * 90
     [
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), MAY)), with_pinned=True),
-            "all messages by Victor or user 8 in #general since 1 May 2024",
+            "all messages by Victor or user 8 in #general since 1 May 2024, including pinned",
         ),
         (
             Selection(channel_ids=(1,), where=Author((7, 8, 9))),
@@ -69,34 +70,37 @@ LONG = "a" * 90
             Selection(channel_ids=(1,), where=All((YoungAccount(7), Similar("a\n b"))), with_pinned=True),
             (
                 "all messages in #general posted when the account was younger than 7 days and with nearly the same "
-                "text as “a b”"
+                "text as “a b”, including pinned"
             ),
         ),
         (
             Selection(channel_ids=(1,), where=All((YoungAccount(7), JoinedWithin(10))), with_pinned=True),
             (
                 "all messages in #general posted when the account was younger than 7 days and posted within 10 minutes "
-                "of joining"
+                "of joining, including pinned"
             ),
         ),
         (
             Selection(channel_ids=(1,), where=All((JoinedWithin(10), FirstSeenWithin(24))), with_pinned=True),
             (
                 "all messages in #general posted within 10 minutes of joining and posted within 24 hours of the "
-                "author’s first message anywhere"
+                "author’s first message anywhere, including pinned"
             ),
         ),
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), YoungAccount(7), FromBot())), with_pinned=True),
-            "all messages by Victor or user 8, by bots in #general posted when the account was younger than 7 days",
+            (
+                "all messages by Victor or user 8, by bots in #general posted when the account was younger than 7 days, "
+                "including pinned"
+            ),
         ),
         (
             Selection(channel_ids=(1,), where=Not(FirstSeenWithin(1)), with_pinned=True),
-            "all messages in #general not posted within 1 hour of the author’s first message anywhere",
+            "all messages in #general not posted within 1 hour of the author’s first message anywhere, including pinned",
         ),
         (
             Selection(channel_ids=(1,), where=Not(JoinedWithin(1)), with_pinned=True),
-            "all messages in #general not posted within 1 minute of joining",
+            "all messages in #general not posted within 1 minute of joining, including pinned",
         ),
         (
             Selection(channel_ids=(1,), where=Not(Similar(LONG))),
@@ -105,6 +109,10 @@ LONG = "a" * 90
         (
             Selection(channel_ids=(1,), where=AnyWord("free nitro")),
             "all messages in #general containing any of the words “free nitro”, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((VICTOR, Pinned())), with_pinned=True),
+            "all messages by Victor in #general that are pinned",
         ),
         (Selection(channel_ids=(1,), everything=True), "the whole channel #general"),
         (Selection(channel_ids=(1,), message_ids=(1, 2, 3), except_ids=(3,)), "2 selected messages in #general"),

@@ -6,7 +6,15 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.preview.manifest_summary import summary_of
-from moderation.operations.preview.samples import MAX_READS, SAMPLES, Samples, SampleWindow, sample_manifest
+from moderation.operations.preview.samples import (
+    CONTEXT,
+    MAX_READS,
+    SAMPLES,
+    SAMPLES_OF_SEVERAL,
+    Samples,
+    SampleWindow,
+    sample_manifest,
+)
 from tests.moderation.channels import VICTOR, WILMA, by_victor, make_channel, old_ids, preview, recent_ids, write
 
 
@@ -75,20 +83,38 @@ def test_the_last_messages_are_left_out_if_they_are_beside_the_first_ones(mona: 
     samples = samples_of(mona, preview(mona, by_victor(channel)))
     assert [shown(window) for window in samples.oldest] == [[(i, True) for i in ids]]
     assert samples.newest == []
+    assert samples.is_whole
 
 
-def test_the_ends_are_found_over_all_channels(mona: User, channel: Channel) -> None:
+def test_each_of_several_channels_has_its_first_and_its_last_messages(mona: User, channel: Channel) -> None:
     other, old, recent = make_channel(), old_ids(40), recent_ids(40)
     write(channel, recent)
     write(other, old)
     purge = preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
     samples = samples_of(mona, purge)
-    assert {window.channel for window in samples.oldest} == {other}
-    assert {window.channel for window in samples.newest} == {channel}
-    assert [i for window in samples.newest for i in sorted(window.matched)] == recent[-SAMPLES - 2 :]
+    each = SAMPLES_OF_SEVERAL // 2 + CONTEXT
+    ids = {channel: recent, other: old}
+    assert {window.channel: sorted(window.matched) for window in samples.oldest} == {
+        one: ids[one][:each] for one in ids
+    }
+    assert {window.channel: sorted(window.matched) for window in samples.newest} == {
+        one: ids[one][-each:] for one in ids
+    }
+
+
+def test_of_many_channels_the_largest_have_samples(mona: User, channel: Channel) -> None:
+    channels = [channel, *(make_channel() for _ in range(4))]
+    ids = old_ids(60)
+    for number, one in enumerate(channels):
+        write(one, ids[: 10 + 10 * number])
+    purge = preview(mona, Selection(channel_ids=tuple(one.pk for one in channels), where=Author((VICTOR,))))
+    samples = samples_of(mona, purge)
+    for windows in (samples.oldest, samples.newest):
+        assert {window.channel for window in windows} == {*channels[-MAX_READS:]}
+    assert not samples.is_whole
 
 
 def test_without_visible_channels_there_are_no_samples(mona: User, tess: User, channel: Channel) -> None:
     write(channel, old_ids(10))
     samples = samples_of(tess, preview(mona, by_victor(channel)))
-    assert (list(samples.oldest), list(samples.newest)) == ([], [])
+    assert samples == Samples()
