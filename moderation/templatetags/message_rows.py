@@ -399,10 +399,10 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     return fill(
         '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
         " sr" if row.continued else "",
-        _draw_named(named, person) if person and page.is_sample else named,
+        _draw_named(named, person) if person else named,
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
         _draw_time(message, page),
-        _draw_age(person) if person and page.is_sample else "",
+        _draw_age(person) if person else "",
     )
 
 

@@ -63,4 +63,4 @@ def _draw_count(line: AccountLine, count: int, *, may_view_users: bool) -> SafeS
     text = formats.format_count(count, "message")
     if not may_view_users or line.writer.is_webhook:
         return text
-    return fill('<a href="{}">{}</a>', url_of("user", line.account.author_id), text)
+    return fill('<a href="{}" data-panel>{}</a>', url_of("user", line.account.author_id), text)

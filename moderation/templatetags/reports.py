@@ -121,12 +121,13 @@ def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: b
     line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
-        '<b class="clip"><bdi>{}</bdi></b>\n<span class="case-fact">{}</span>\n</span>\n'
+        '<span class="clip"><b><bdi>{}</bdi></b>{}</span>\n<span class="case-fact">{}</span>\n</span>\n'
         '{}\n<span class="case-fact case-place">{}</span>\n{}\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
         author_name(listed),
+        fill('\n<bdi class="handle quiet">@{}</bdi>', show_hidden(listed.author.name)) if listed.author else "",
         line.side,
         _draw_message(listed, users),
         join((*line.facts, fill("<bdi>{}</bdi>", visible(case.channel.full_name))), _SEPARATOR),

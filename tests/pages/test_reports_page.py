@@ -43,6 +43,9 @@ def test_a_case_shows_the_message_its_reports_and_the_record_of_its_author(mona:
     assert "warned on 3 May" in html
     assert f'href="/reports/{cases[0].pk}/"' in html
     assert 'aria-current="true"' in html
+    assert html.count('<b><bdi>Zoë</bdi></b>\n<bdi class="handle quiet">@zoe</bdi>') == len(cases)
+    # A name with this class opens the panel.
+    assert f'<a class="author" href="/users/{author}/"><bdi>Zoë</bdi></a>' in html
 
 
 def test_a_row_shows_the_first_words_of_its_message_or_that_it_is_deleted(mona: User, sign_in: SignIn) -> None:

@@ -73,6 +73,17 @@ def test_the_demos_raid_is_cleared_from_the_notice_with_four_clicks_and_a_reason
     assert sorted(map(int, left)) == raid.other_ids
 
 
+def test_an_account_opens_in_the_panel_and_the_selection_is_kept(long_raid: Raid, site: Site, page: Page) -> None:
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    first = page.locator(".account-line").first
+    first.get_by_role("checkbox").uncheck()
+    first.get_by_role("link").click()
+    panel = page.locator("#panel")
+    expect(panel.get_by_role("heading", name=first.locator(".author").inner_text()).first).to_be_visible()
+    expect(first.get_by_role("checkbox")).not_to_be_checked()
+    assert page.url.endswith(f"/raids/{long_raid.channel.pk}/")
+
+
 def test_a_notice_that_comes_with_a_reload_is_in_view(long_raid: Raid, page: Page) -> None:
     finding = Finding.objects.filter(subject=str(long_raid.channel.pk))
     in_thread(lambda: finding.update(closed_at=ClockTimestamp()))
