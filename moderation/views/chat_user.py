@@ -61,6 +61,18 @@ class ServerLine(NamedTuple):
     posts: int
 
 
+class ActivityRow(NamedTuple):
+    """A channel of a user. runs: periods to draw, none if all messages were counted and none is left there.
+
+    posts: number of their messages, at least. last_at: the time of the last one; None: not known, the period is.
+    """
+
+    entry: ChannelActivity
+    runs: Sequence[ActivitySpan]
+    posts: int
+    last_at: dt.datetime | None
+
+
 @require_safe
 @permission_required("chatstore.view_chatuser", raise_exception=True)
 def chat_user(request: HttpRequest, user_id: int) -> HttpResponse:
@@ -136,12 +148,9 @@ def _oldest_at(profile: Profile, recent: RecentPosts) -> dt.datetime | None:
     return at if at and days and days[0] <= at.astimezone(dt.UTC).date() <= days[1] else None
 
 
-def _activity_rows(
-    profile: Profile, recent: RecentPosts
-) -> list[tuple[ChannelActivity, Sequence[ActivitySpan], dt.datetime | None]]:
-    """Return the channels with the periods to draw: none if all messages were counted and none is left there.
+def _activity_rows(profile: Profile, recent: RecentPosts) -> list[ActivityRow]:
+    """Return the channels with the periods to draw.
 
-    With the time of the last message, if it is known; otherwise the period is.
     A period stays in the index until the bookkeeping of the night finds that a purge has emptied it.
     """
     strips = profile.strips.strips if profile.strips else {}
@@ -150,9 +159,10 @@ def _activity_rows(
         may_have &= recent.all_by_channel.keys()
     last = {channel_id: time_of(message_id) for channel_id, message_id in recent.last_by_channel.items()}
     return [
-        (
+        ActivityRow(
             entry,
             strips.get(entry.channel.pk, ()) if entry.channel.pk in may_have else (),
+            recent.all_by_channel.get(entry.channel.pk, 0),
             last.get(entry.channel.pk),
         )
         for entry in profile.activity

@@ -70,6 +70,8 @@ def test_servers_and_channels_are_shown_with_the_numbers_of_messages(mona: User,
     ]
     assert re.search("7 messages · 7 in the last day", channels)
     assert re.search("3 messages", channels)
+    page = squeeze(sign_in(mona).get(f"/users/{account.pk}/").content.decode())
+    assert re.findall(r"(\d+) messages <br>", page.split('id="user-channels"')[1]) == ["7", "3"]
 
 
 def test_notes_and_earlier_purges_are_shown_with_the_ways_to_hold_and_to_note(mona: User, sign_in: SignIn) -> None:

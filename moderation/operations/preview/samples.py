@@ -38,8 +38,8 @@ SAMPLES_OF_SEVERAL = 9
 """Samples per end of the manifest of several channels, together."""
 
 MAX_READS = 3
-"""Per end, and of how many channels there are samples. Samples that are far apart take one read each, and the rest of them is left out: each read is up to seven
-statements.
+"""Per end, and of how many channels there are samples. Samples that are far apart take one read each, and the rest of
+them is left out: each read is up to seven statements.
 """
 
 STEPS_AT_ONCE = 8

@@ -90,13 +90,16 @@ LONG = "a" * 90
         (
             Selection(channel_ids=(1,), where=All((Author((7, 8)), YoungAccount(7), FromBot())), with_pinned=True),
             (
-                "all messages by Victor or user 8, by bots in #general posted when the account was younger than 7 days, "
-                "including pinned"
+                "all messages by Victor or user 8, by bots in #general posted when the account was younger than 7 "
+                "days, including pinned"
             ),
         ),
         (
             Selection(channel_ids=(1,), where=Not(FirstSeenWithin(1)), with_pinned=True),
-            "all messages in #general not posted within 1 hour of the author’s first message anywhere, including pinned",
+            (
+                "all messages in #general not posted within 1 hour of the author’s first message anywhere, including "
+                "pinned"
+            ),
         ),
         (
             Selection(channel_ids=(1,), where=Not(JoinedWithin(1)), with_pinned=True),

@@ -80,7 +80,7 @@ def running_worker(folder: Path, *, processes: int = 1, environment: Mapping[str
 def wait_until_done(purge_id: int) -> None:
     """Wait until the purge is done; otherwise fail with what it waits for.
 
-    A purge that waits to try again is polled as often as by beat: a disk that stalls for seconds is no fault of a purge.
+    A purge that waits to try again is enqueued as often as by beat: no fault of it if a disk stalls for seconds.
     """
     purge, polled_at = Purge.objects.get(id=purge_id), time.monotonic()
 
