@@ -77,12 +77,12 @@ class Picker {
       remove.textContent = "✕";
       remove.setAttribute("aria-label", pickerTemplate.dataset.remove.replace("#", pick.label));
       chip.append(...avatarOf(pick), name);
-      if (this.kind === "channels" && pick.note) {
-        // Channels of several guilds have the same name.
-        const place = document.createElement("bdi");
-        place.className = "small";
-        place.textContent = pick.note;
-        chip.append(place);
+      if (pick.note) {
+        // People and channels share names: the handle or the guild comes first in the note.
+        const mark = document.createElement("bdi");
+        mark.className = "small";
+        [mark.textContent] = pick.note.split(" · ");
+        chip.append(mark);
       }
       chip.append(remove);
       return chip;

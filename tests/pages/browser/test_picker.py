@@ -75,6 +75,9 @@ def test_people_and_channels_are_chosen_without_an_id(composer: tuple[Page, Cast
     expect_text(one, "7 messages", again=type_again)
     expect_text(other, "0 messages", again=type_again)
     one.click()
+    # Two people with one name: the chip has the handle.
+    expect(chips_of(people)).to_contain_text([f"@{cast.name}-0"])
+    expect(chips_of(people)).not_to_contain_text(["account created"])
     matches = page.get_by_role("region", name="First matches")
 
     def search_again() -> None:
