@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,9 +17,16 @@ from moderation.operations.raids.detection import MAX_NOTICES, RAID
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms
 from tests.moderation.raids import forget_raids
+from tests.pages.conftest import PreviewedPurge, make_previewed_purge
 from tests.pages.reading import read_page
+from tests.pages.whole_pages import read_pages
 
 SignIn = Callable[[User], Client]
+
+NOTICE = re.compile(r'<p class="page-notice critical">.*?<span>\s*(Raid \d+)', re.DOTALL)
+
+FEWEST_PAGES = 5
+"""Staff without a role have six."""
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +72,38 @@ def test_a_raid_is_on_pages_of_the_admin_too(ada: User, sign_in: SignIn) -> None
         assert f'href="/raids/{channel.pk}/"' in html
     forget_raids()
     assert "page-notice critical" not in read_page(sign_in(ada), "/admin/")
+
+
+@pytest.mark.parametrize(
+    ("group", "may_act"),
+    [
+        ("moderators", True),
+        ("leads", True),
+        ("admins", True),
+        ("auditors", False),
+        ("operators", False),
+        (None, False),
+    ],
+)
+def test_every_page_has_the_notice_for_those_who_may_act_only(group: str | None, may_act: bool) -> None:
+    check_pages(make_user("mona", group=group), make_previewed_purge(), report_raids(1)[0], is_noticed=may_act)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_every_page_of_a_moderator_has_the_notice_of_their_server_only(is_there: bool) -> None:
+    made, (channel,) = make_previewed_purge(), report_raids(1)
+    gina = make_user("gina", group=None)
+    give(gina, Role.MODERATOR, guild_id=channel.guild_id if is_there else made.channel.guild_id)
+    check_pages(gina, made, channel, is_noticed=is_there)
+
+
+def check_pages(user: User, made: PreviewedPurge, raided: Channel, *, is_noticed: bool) -> None:
+    """Read each page of the user, and assert that it has the notice of the raid, or no notice of any."""
+    pages = read_pages(user, made)
+    if is_noticed:
+        # The page of a link for new accounts has no notices.
+        pages = {path: html for path, html in pages.items() if not path.startswith("/invitation/")}
+    assert len(pages) >= FEWEST_PAGES
+    notices = {path: NOTICE.findall(html) for path, html in pages.items()}
+    expected = [f"Raid {raided.pk}"] if is_noticed else []
+    assert {path: found for path, found in notices.items() if found != expected} == {}

@@ -25,11 +25,10 @@ from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import give, make_user
 from tests.moderation.channels import VICTOR, by_victor, confirm, preview, purge_now, run_to_end
 from tests.moderation.raids import forget_raids, write_raid
-from tests.pages.access_table import CASES
 from tests.pages.accessibility import COLOR_RULES, violations_of
-from tests.pages.conftest import PreviewedPurge, make_previewed_purge
+from tests.pages.conftest import make_previewed_purge
 from tests.pages.serving import Site, browse, browse_as, create_account, enter_password, in_thread
-from tests.pages.visitors import visitor_from_elsewhere
+from tests.pages.whole_pages import read_pages
 from tests.waiting import wait_until
 
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
@@ -39,21 +38,6 @@ FEWEST_PAGES = 6
 
 FEWEST_PAGES_OF_ROLES = 15
 """An auditor has twenty."""
-
-
-def list_pages(user: User, made: PreviewedPurge) -> list[str]:
-    """Return the paths of the table that are a whole page for a user, with objects that have been made for them."""
-    client, names = visitor_from_elsewhere(), made.names
-    client.force_login(user)
-    paths = []
-    for _, method, url, _ in CASES:
-        path = "/" + url.format(**names)
-        if method == "GET" and "sign-out" not in path and "logout" not in path:
-            response = client.get(path)
-            start = b"" if response.streaming else response.content.lstrip()[:15].lower()
-            if response.status_code == 200 and start == b"<!doctype html>":
-                paths.append(path)
-    return paths
 
 
 def faults_of(page: Page, name: str) -> list[str]:
@@ -85,7 +69,7 @@ def faults_of_pages(page: Page, site: Site, paths: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize("role", CAST)
 def test_no_page_of_a_role_has_a_violation(role: str, site: Site) -> None:
     account = create_account(role)
-    paths = list_pages(User.objects.get(username=account[0]), make_previewed_purge())
+    paths = list(read_pages(User.objects.get(username=account[0]), make_previewed_purge()))
     assert len(paths) >= (FEWEST_PAGES_OF_ROLES if CAST[role][0] else FEWEST_PAGES)
     with browse_as(account, site) as page:
         assert faults_of_pages(page, site, paths) == []
@@ -97,7 +81,7 @@ def test_no_page_of_a_role_in_one_server_has_a_violation(role: Role, site: Site)
     account, made = create_account("tess"), make_previewed_purge()
     user = User.objects.get(username=account[0])
     give(user, role, guild_id=made.channel.guild_id)
-    paths = list_pages(user, made)
+    paths = list(read_pages(user, made))
     assert len(paths) >= FEWEST_PAGES_OF_ROLES
     with browse_as(account, site) as page:
         assert faults_of_pages(page, site, paths) == []
