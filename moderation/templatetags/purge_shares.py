@@ -133,7 +133,8 @@ def _draw_channel_action(share: ChannelShare, name: str, context: template.Conte
     """Render the last cell, if the table has such a column."""
     action: SafeString | str = ""
     if context["undo"].may_undo:
-        action = _draw_channel_restore(share, name, context) if share.deleted else fill(_NOTE, _("restored"))
+        note = _("restored") if share.is_restored else _("not deleted")
+        action = _draw_channel_restore(share, name, context) if share.deleted else fill(_NOTE, note)
     elif context["may_confirm"]:
         label = _("Keep this channel: %(who)s")
         text = _("Keep this channel")

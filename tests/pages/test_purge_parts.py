@@ -241,6 +241,47 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
 
 
+def restores_of(page: str, purge: Purge) -> dict[str, str]:
+    """Return the links that restore a channel, by its ID."""
+    return dict(re.findall(rf'href="/purges/{purge.pk}/undo/\?channel=(\d+)">(\w+ \d+)<', page))
+
+
+def notes_of(page: str) -> list[str]:
+    """Return the notes of channels without such a link."""
+    return re.findall(r'share-action">\s*<span[^>]*>([^<]*)<', page)
+
+
+def test_a_channel_is_restored_by_the_link_in_its_row(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    client, purge = sign_in(mona), purge_now(mona, everything_in(channels))
+    path, ids, (first, second) = f"/purges/{purge.pk}/", old_ids(40), channels
+    page = read_html(client, path)
+    assert restores_of(page, purge) == {str(first.pk): "Restore 20", str(second.pk): "Restore 20"}
+    asked = read_html(client, f"{path}undo/?channel={second.pk}")
+    fields = read_fields(asked, f"{path}undo/")
+    assert fields.keys() & {"author", "channel", "message_ids"} == {"channel"}
+    assert fields["channel"] == str(second.pk)
+    assert "Restore 20 messages?" in asked
+    assert client.post(f"{path}undo/", {**fields, "reason": "Appeal accepted"}).status_code == 302
+    run_to_end(purge)
+    assert (ids_of(first, bucket()), ids_of(second, bucket())) == ([], ids[20:])
+    page = read_html(client, path)
+    assert restores_of(page, purge) == {str(first.pk): "Restore 20"}
+    assert notes_of(page) == ["restored"]
+
+
+def test_a_channel_of_which_a_hold_kept_all_is_not_offered(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    confirmed = confirm(mona, preview(mona, everything_in(channels)))
+    place_hold(HoldRequest(channel=str(channels[0].pk)), reason="case 1", actor=mona)
+    purge = run_to_end(confirmed)
+    page = read_html(sign_in(mona), f"/purges/{purge.pk}/")
+    assert restores_of(page, purge) == {str(channels[1].pk): "Restore 20"}
+    assert notes_of(page) == ["not deleted"]
+
+
 @pytest.mark.parametrize("is_in_every_channel", [False, True])
 def test_an_author_whom_a_hold_kept_is_not_offered(
     channels: tuple[Channel, Channel], mona: User, sign_in: SignIn, is_in_every_channel: bool

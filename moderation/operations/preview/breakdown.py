@@ -23,7 +23,7 @@ class ChannelShare:
     """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
     kept: messages kept in the same periods; None: not counted. deleted: messages that the purge deleted and that were
-    not restored.
+    not restored. is_restored: undos restored all that it deleted there.
     """
 
     channel_id: int
@@ -31,6 +31,7 @@ class ChannelShare:
     matched: int
     kept: int | None
     deleted: int
+    is_restored: bool
     at: str
 
 
@@ -50,8 +51,8 @@ def share_by_channel(
 ) -> list[ChannelShare]:
     """Return the largest channels of the manifest. channels: those that the viewer may see.
 
-    deleted: number of messages that are still deleted, by channel. deleted_since: of those of a preview that other
-    purges have deleted.
+    deleted: what `deleted_in` returns. deleted_since: number of messages of a preview that other purges have deleted,
+    by channel.
     """
     return [
         ChannelShare(
@@ -60,6 +61,7 @@ def share_by_channel(
             one.matched - deleted_since.get(one.channel_id, 0),
             one.kept,
             deleted.get(one.channel_id, 0),
+            deleted.get(one.channel_id) == 0,
             bucket_days(one.first_bucket)[0].isoformat(),
         )
         for one in summary.channels
@@ -150,7 +152,7 @@ def _authors_kept(summary: Summary, held: int, in_force: Sequence[Hold]) -> froz
 def deleted_in(purge: Purge, channel_ids: Sequence[int], *, are_all: bool) -> Mapping[int, int]:
     """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel.
 
-    are_all: the purge has no other channels.
+    Channels in which it deleted none are left out. are_all: the purge has no other channels.
     """
     steps = purge.steps.counted_deletes()
     return count_deleted(steps if are_all else steps.filter(channel_id__in=channel_ids))

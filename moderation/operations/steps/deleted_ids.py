@@ -48,8 +48,13 @@ def deleted_by_step(step: Step) -> set[int]:
 
 
 def count_deleted(steps: QuerySet[Step]) -> dict[int, int]:
-    """Return the number of such ids in counted deleting steps, by channel, as added up by Postgres."""
-    return dict(steps.order_by().values_list("channel_id").annotate(left=Sum(_LEFT)))
+    """Return the number of such ids in counted deleting steps, by channel, as added up by Postgres.
+
+    It is 0 where all of them were restored; channels in which none was deleted are left out.
+    """
+    by_channel = steps.order_by().values("channel_id").annotate(left=Sum(_LEFT))
+    deleted = by_channel.alias(ever=Sum(F("deleted") + F("already_gone"))).filter(ever__gt=0)
+    return dict(deleted.values_list("channel_id", "left"))
 
 
 def sum_deleted(steps: QuerySet[Step]) -> int:
