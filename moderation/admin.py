@@ -30,6 +30,7 @@ from moderation.models import AuditEntry, Purge, RaidSettings
 from moderation.operations.access.admin_changes import record_admin_change
 from moderation.operations.selection.shown_states import filter_by_shown_state, with_shown_states
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
+from moderation.presentation.people import name_unknown
 from moderation.presentation.texts import translate
 
 MAX_ACCOUNTS = 10
@@ -221,7 +222,7 @@ class AuditEntryAdmin(ReadOnly):
         """Link to the page of the chat user concerned, by name, or by ID if there is none."""
         if entry.chat_user_id is None:
             return None
-        name = getattr(entry, "chat_user_name", None) or _("user %(id)s") % {"id": entry.chat_user_id}
+        name = getattr(entry, "chat_user_name", None) or name_unknown(entry.chat_user_id)
         return format_html(_LINK, reverse("user", args=[entry.chat_user_id]), show_hidden(name))
 
     @admin.display(description=gettext_lazy("Details"), empty_value="–")

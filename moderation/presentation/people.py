@@ -21,6 +21,11 @@ def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, 
     return " · ".join(parts)
 
 
+def name_unknown(user_id: int) -> str:
+    """Return how a chat user is named of whom only the ID is known: "user 71"."""
+    return _("user %(id)s") % {"id": user_id}
+
+
 def describe_age(made_at: dt.datetime, *, to_the_minute: bool = False) -> str:
     """Return the creation of an account: "account created 11 Mar 2024"."""
     day = format_datetime(made_at) if to_the_minute else format_short_day(made_at)

@@ -20,6 +20,11 @@ def translate(text: str) -> str:
     return _template(text) % {name: show_param(value) for name, value in text.params.items()}
 
 
+def messages_not_shown(error: str) -> str:
+    """Return what stands in place of messages that the store could not return. error: its text."""
+    return gettext("The messages can’t be shown right now: %(error)s") % {"error": translate(error)}
+
+
 def _template(text: Text) -> str:
     if not text.plural:
         return pgettext(text.context, text.template) if text.context else gettext(text.template)

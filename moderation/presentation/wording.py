@@ -33,6 +33,7 @@ from moderation.domain.filters import (
 )
 from moderation.domain.selection import Selection
 from moderation.presentation.formats import format_deadline, format_long_day, format_number, join_list
+from moderation.presentation.people import name_unknown
 
 Names = Mapping[int, str]
 """Chat users' names by ID. A user without one is shown by ID."""
@@ -241,7 +242,7 @@ def _join(text: Sequence[str], pattern: str) -> str:
 
 def name_authors(ids: Iterable[int], authors: Names) -> str:
     """Return the authors' names: "Victor, Wilma or user 8"."""
-    return _join_any([authors.get(i) or gettext("user %(id)s") % {"id": i} for i in ids])
+    return _join_any([authors.get(i) or name_unknown(i) for i in ids])
 
 
 def format_datetime(snowflake: int) -> str:

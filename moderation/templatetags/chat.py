@@ -32,6 +32,7 @@ from moderation.presentation import formats, typed_dates
 from moderation.presentation.excerpts import Known, unformatted
 from moderation.presentation.html import fill, fill_each, fill_named
 from moderation.presentation.page_urls import url_of
+from moderation.presentation.people import name_unknown
 from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
@@ -263,9 +264,7 @@ def recent_channels(overview: Overview) -> SafeString:
                 visible(entry.channel),
                 ago(entry.newest.posted_at),
                 _describe_place(entry.channel, overview.posts.get(entry.channel.pk, 0)),
-                visible(
-                    overview.users.get(entry.newest.author_id) or _("user %(id)s") % {"id": entry.newest.author_id}
-                ),
+                visible(overview.users.get(entry.newest.author_id) or name_unknown(entry.newest.author_id)),
                 Truncator(visible(excerpt(entry.newest.content, overview.users)) or _("(attachment)")).chars(
                     CARD_CHARACTERS
                 ),

@@ -13,7 +13,7 @@ from moderation.operations.lookup.chat_users import account_made_at
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.html import fill
 from moderation.presentation.page_urls import url_of
-from moderation.presentation.people import describe_account
+from moderation.presentation.people import describe_account, name_unknown
 from moderation.templatetags.chat import visible
 
 register = template.Library()
@@ -49,6 +49,12 @@ def person_line(context: template.Context, person: ChatUser) -> SafeString:
         else fill('<span class="author">{}</span>', name),
         account_note(person),
     )
+
+
+@register.filter
+def or_id(name: object, user_id: int) -> str:
+    """Return the name of a chat user; "user 71" if only the ID is known."""
+    return str(name) if name else name_unknown(user_id)
 
 
 @register.filter

@@ -14,6 +14,7 @@ from moderation.operations.preview.breakdown import AuthorShare, ChannelShare
 from moderation.presentation.formats import format_number
 from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.page_urls import url_of
+from moderation.presentation.people import name_unknown
 from moderation.templatetags.chat import visible
 from moderation.templatetags.people import account_note, avatar
 
@@ -33,7 +34,7 @@ def author_shares(context: template.Context, authors: Iterable[AuthorShare]) -> 
 
 def _draw_author(author: AuthorShare, context: template.Context) -> SafeString:
     purge, manifest, user = context["purge"], context["preview"], author.user
-    name = visible(user or _("user %(id)s") % {"id": author.user_id})
+    name = visible(user or name_unknown(author.user_id))
     shown = format_number(author.count)
     who = (
         fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url_of("user", author.user_id), name)

@@ -26,6 +26,7 @@ from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_
 from moderation.operations.notes import list_notes
 from moderation.operations.preview.breakdown import purges_kept_by_holds
 from moderation.presentation.activity import ActivitySpan
+from moderation.presentation.people import name_unknown
 from moderation.views.rows import Writer
 
 NEW_ACCOUNT = dt.timedelta(days=7)
@@ -100,7 +101,7 @@ def user_panel(request: HttpRequest, user_id: int) -> HttpResponse:
 
 def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> dict[str, Any]:
     profile = profile_of(request.user, user_id)
-    name = show_hidden(str(profile.user)) if profile.user else gettext("user %(id)s") % {"id": user_id}
+    name = show_hidden(str(profile.user)) if profile.user else name_unknown(user_id)
     made_at, counts_all = profile.made_at, COUNT_ALL in request.GET
     recent = recent_posts_of(request.user, user_id, counts_all=counts_all)
     shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)

@@ -30,7 +30,7 @@ from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.totals import totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
-from moderation.presentation.texts import translate
+from moderation.presentation.texts import messages_not_shown
 from moderation.views.rows import MessageRow, rows_of
 
 _OUTCOMES = {
@@ -75,7 +75,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         )
         excluded = list_excluded(request.user, purge) if purge.state == PurgeState.READY else []
     except StoreUnavailable as error:
-        error_message = gettext("The messages can’t be shown right now: %(error)s") % {"error": translate(error.text)}
+        error_message = messages_not_shown(error.text)
     if purge.confirmed_at is not None and page.entries:
         record_purge_read(request.user, purge, channel_id=channel_id, after=request.GET.get("after", ""))
     users = name_users(entry.message for entry in (*page.entries, *excluded) if entry.message is not None)

@@ -34,7 +34,7 @@ from moderation.operations.preview.purge_summary import BucketPreview, bucket_pr
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
 from moderation.operations.selection.summary import FindChannels
 from moderation.presentation.formats import format_number
-from moderation.presentation.texts import translate
+from moderation.presentation.texts import messages_not_shown
 from moderation.views.rows import MessageRow, rows_of
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def describe_newest_matches(user: Actor, purge: Purge, manifest: Summary) -> dic
     try:
         windows = newest_matches(user, purge, manifest)
     except StoreUnavailable as error:
-        return _describe_error(error)
+        return {"samples_error": messages_not_shown(error.text)}
     users = name_users(message for window in windows for message in window.messages)
     return {"newest_matches": [_group_of(window, users) for window in windows], "users": users}
 
@@ -220,7 +220,7 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
     try:
         samples = sample_manifest(user, purge, manifest)
     except StoreUnavailable as error:
-        return _describe_error(error)
+        return {"samples_error": messages_not_shown(error.text)}
     users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
     oldest, newest = ([_group_of(window, users) for window in end] for end in (samples.oldest, samples.newest))
     first, last = _count_shown(oldest), len(newest) - _count_shown(reversed(newest))
@@ -247,11 +247,6 @@ def _count_shown(groups: Iterable[SampleGroup]) -> int:
             break
         shown, messages = shown + 1, messages + len(group.rows)
     return shown
-
-
-def _describe_error(error: StoreUnavailable) -> dict[str, Any]:
-    text = gettext("The messages can’t be shown right now: %(error)s")
-    return {"samples_error": text % {"error": translate(error.text)}}
 
 
 def _group_of(window: SampleWindow, users: dict[int, ChatUser]) -> SampleGroup:

@@ -36,6 +36,7 @@ from moderation.operations.reports.queue import (
     next_case,
 )
 from moderation.operations.reports.resolving import claim_case, release_case, resolve_case
+from moderation.presentation.people import name_unknown
 from moderation.presentation.reports import default_reason
 from moderation.tasks import enqueue_on_commit
 from moderation.views.message import approved_erasure, describe_context, describe_status
@@ -106,7 +107,7 @@ def author_name(listed: ListedCase) -> str:
     if listed.author is not None:
         return show_hidden(str(listed.author))
     author_id = listed.case.author_id
-    return gettext("unknown author") if author_id is None else gettext("user %(id)s") % {"id": author_id}
+    return gettext("unknown author") if author_id is None else name_unknown(author_id)
 
 
 def is_claimed(case: ReportCase) -> bool:

@@ -21,6 +21,7 @@ from chatstore.operations.gateway.timeline import Timeline
 from moderation.operations.lookup.gaps import Gap
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.extras import Attachment, Embed, read_attachments, read_embeds, read_stickers
+from moderation.presentation.people import name_unknown
 
 RUN_SECONDS = 420
 """Messages of one author this close together form one run, as in other chats."""
@@ -171,7 +172,7 @@ def rows_of(messages: Iterable[Message], users: Mapping[int, ChatUser]) -> list[
 def writer_of(message: Message, users: Mapping[int, ChatUser], roles: Mapping[int, MemberRole] = _NO_ROLES) -> Writer:
     """Return the author: the webhook's name for this message, the user's name, or the user's id."""
     user = users.get(message.author_id)
-    name = message.author_name or (str(user) if user else gettext("user %(id)s") % {"id": message.author_id})
+    name = message.author_name or (str(user) if user else name_unknown(message.author_id))
     return Writer(
         user_id=message.author_id,
         name=show_hidden(name),

@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from chatstore.domain.errors import BadInput, StoreUnavailable
@@ -27,7 +26,8 @@ from moderation.operations.preview.manifest import ManifestEntry, sample_restora
 from moderation.operations.preview.manifest_summary import summary_of
 from moderation.operations.selection.summary import describe_purges
 from moderation.operations.undo.requests import AlreadyRequested, UndoPart, offer_undo, request_undo
-from moderation.presentation.texts import translate
+from moderation.presentation.people import name_unknown
+from moderation.presentation.texts import messages_not_shown
 from moderation.tasks import enqueue_on_commit
 from moderation.views.manifest import entry_rows
 from moderation.views.session import actor_of
@@ -152,7 +152,7 @@ def _sample_of(
     try:
         sample = sample_restorable(purge, part, channels=channels, limit=MESSAGES_SHOWN)
     except StoreUnavailable as error:
-        return [], gettext("The messages can’t be shown right now: %(error)s") % {"error": translate(error.text)}
+        return [], messages_not_shown(error.text)
     if sample:
         channel_id = part.channel_ids[0] if part.channel_ids else None
         record_purge_read(request.user, purge, channel_id=channel_id, after="")
@@ -167,5 +167,5 @@ def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list
     manifest = summary_of(purge)
     wanted = [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]] if is_whole else part.author_ids
     known = ChatUser.objects.in_bulk(wanted)
-    authors = [(str(known.get(i) or gettext("user %(id)s") % {"id": i}), known.get(i)) for i in wanted]
+    authors = [(str(known.get(i) or name_unknown(i)), known.get(i)) for i in wanted]
     return authors, manifest.author_count if is_whole else len(authors)
