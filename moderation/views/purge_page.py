@@ -255,37 +255,28 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
     paused_by = progress.pause.actor if progress and progress.pause else None
     named = [purge.moderator, *(undo.moderator for undo in facts.undos), *([paused_by] if paused_by else [])]
     mark_shared_names(user, named, right=VIEW_PURGES)
-    channels = facts.channels
     erasing = describe_erasing(user, purge, copies=lambda: facts.copies, blocking_hold=lambda: facts.undo_period.hold)
-    channel = channels[0] if facts.channel_count == 1 else None
-    state = PurgeState(purge.state)
     (listed,) = describe_purges(user, [purge], find_channels=facts.find_channels, find_users=facts.find_users)
-    summary = listed.summary
     may_purge = may_over_visible(user, ADD_PURGE, purge)
-    undo = describe_undo(purge, facts, may_purge=may_purge)
-    undoing = undo_progress_of(purge)
-    newest = describe_newest_matches(user, purge, facts.manifest) if state is PurgeState.SCANNING else {}
-    previous_state = erasing.erasure.previous_state if erasing.erasure else purge.state
-    controls = available_controls(purge) if may_purge else ()
-    held = held_messages(purge) if "retry" in controls and facts.totals.held else None
-    if held is not None and held.are_all_held and not facts.totals.failed:
-        controls = tuple(control for control in controls if control != "retry")
-    preview_end = end_of_preview(purge) if state is PurgeState.EXPIRED else None
-    return newest | {
+    undo, undoing = describe_undo(purge, facts, may_purge=may_purge), undo_progress_of(purge)
+    preview_end = end_of_preview(purge) if purge.state == PurgeState.EXPIRED else None
+    return {
         "purge": purge,
         "nav": "purges",
-        "channel": channel,
+        "channel": facts.channels[0] if facts.channel_count == 1 else None,
         "version": facts.version,
-        "polling": state in CHANGING or facts.is_stopping or erasing.is_deleting or facts.request is not None,
-        "poll_seconds": 1 if facts.request is None else APPROVAL_POLL_SECONDS,
-        "awaited": facts.request.pk if facts.request else "",
+        **_describe_polling(purge, facts, is_erasing=erasing.is_deleting),
         "heading": gettext("Discarded preview")
         if preview_end and preview_end.discarded_by
         else _format_heading(
-            purge, previous_state, facts, undoing=undoing.expected if undoing else 0, restored=undo.restored
+            purge,
+            erasing.erasure.previous_state if erasing.erasure else purge.state,
+            facts,
+            undoing=undoing.expected if undoing else 0,
+            restored=undo.restored,
         ),
         "is_stopping": facts.is_stopping,
-        "summary": summary[:1].upper() + summary[1:],
+        "summary": listed.summary[:1].upper() + listed.summary[1:],
         "state_label": label_of_state(listed.shown_state, failed=facts.totals.failed, held=facts.totals.held),
         "moderator": purge.moderator,
         "preview_end": preview_end,
@@ -294,7 +285,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
             user,
             purge,
             manifest=facts.manifest,
-            channels=channels,
+            channels=facts.channels,
             totals=facts.totals,
             restored=undo.restored,
             still_deleted=undo.deleted,
@@ -306,22 +297,54 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "seconds": seconds_of(purge) if purge.finished_at else None,
         "strip": facts.map.draw(),
         "strip_is_whole": facts.map.is_whole,
+        **(_describe_scan(user, purge, facts) if purge.state == PurgeState.SCANNING else {}),
+        **_describe_manifest(purge, facts, may_purge=may_purge),
+        **_describe_controls(purge, facts, may_purge=may_purge),
+        "undo": undo,
+        "imported": imports_of(purge) if purge.confirmed_at else (),
+        "undoing": undoing,
+        "erasing": erasing,
+    }
+
+
+def _describe_polling(purge: Purge, facts: PurgeFacts, *, is_erasing: bool) -> dict[str, Any]:
+    """Return whether and how often the page polls. awaited: the request for approval that it shows."""
+    request = facts.request
+    return {
+        "polling": purge.state in CHANGING or facts.is_stopping or is_erasing or request is not None,
+        "poll_seconds": 1 if request is None else APPROVAL_POLL_SECONDS,
+        "awaited": request.pk if request else "",
+    }
+
+
+def _describe_scan(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
+    """Return what a running scan has found so far. found_in: the number of channels."""
+    return describe_newest_matches(user, purge, facts.manifest) | {
         "scan_total": _scan_total(purge, facts),
-        "found_in": facts.manifest.channel_count if state is PurgeState.SCANNING and purge.manifest else 0,
+        "found_in": facts.manifest.channel_count if purge.manifest else 0,
+    }
+
+
+def _describe_manifest(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> dict[str, Any]:
+    """Return what the manifest excludes, and of a preview how much of it is left. compose_url: where it is changed."""
+    return {
         "excluded": len(purge.selection["except"]),
         "deleted_since": facts.deleted_since,
         "is_overtaken": facts.deleted_since is None,
         "to_delete": facts.to_delete,
         **_conditions_on_times(purge),
-        "controls": controls,
-        "held": held,
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",
-        "undo": undo,
-        "imported": imports_of(purge) if purge.confirmed_at else (),
-        "undoing": undoing,
-        "erasing": erasing,
         "manifest_hash": bytes(purge.manifest_hash).hex() if purge.manifest_hash else "",
     }
+
+
+def _describe_controls(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> dict[str, Any]:
+    """Return the controls that would have an effect. held: what a retry would only hold again, if it could retry."""
+    controls = available_controls(purge) if may_purge else ()
+    held = held_messages(purge) if "retry" in controls and facts.totals.held else None
+    if held is not None and held.are_all_held and not facts.totals.failed:
+        controls = tuple(control for control in controls if control != "retry")
+    return {"controls": controls, "held": held}
 
 
 def _scan_total(purge: Purge, facts: PurgeFacts) -> MessageTotal | None:
@@ -329,7 +352,7 @@ def _scan_total(purge: Purge, facts: PurgeFacts) -> MessageTotal | None:
 
     That of a guild's channels is not known before each channel was scanned.
     """
-    total = facts.map.total if purge.state == PurgeState.SCANNING and facts.has_all_selected else None
+    total = facts.map.total if facts.has_all_selected else None
     # More than that were scanned if members wrote, or the counts are out of date.
     return total if total and total.messages >= max(purge.scanned, 1) else None
 

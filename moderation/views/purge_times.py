@@ -169,18 +169,14 @@ def describe_times(
     shown = [known[channel_id] for channel_id in channel_ids if channel_id in known]
     if not shown and not start:
         return None
-    url_of = partial(_url, start=start)
-    everything = window_of_all(manifest.first_at, manifest.last_at)
-    zoom, at = _read_query(query, manifest.last_at)
-    at = min(max(at, manifest.first_at), manifest.last_at)
-    window = everything if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
+    zoom, at, window = _read_window(query, manifest.first_at, manifest.last_at)
     found = count_over_time(
         purge, window, [channel.pk for channel in shown], entries=entries, without=deleted_since or {}
     )
     totals = [[slot.total() for slot in row.counts] for row in found.rows]
     most = max((max(numbers, default=0) for numbers in totals), default=0)
-    into, names = closer(zoom, window), _name_slots(totals, found.edges)
-    statuses = [status for status in DeletionStatus if any(slot[status] for row in found.rows for slot in row.counts)]
+    url_of, statuses = partial(_url, start=start), _statuses_in(found.rows)
+    names, into = _name_slots(totals, found.edges), closer(zoom, window)
     rows = [
         ChannelTimes(
             channel,
@@ -191,8 +187,7 @@ def describe_times(
     ]
     if zoom is Zoom.ALL and most:
         # From here the levels lead to the fullest slot.
-        fullest = max(totals, key=max)
-        at = found.edges[fullest.index(most)]
+        at = found.edges[max(totals, key=max).index(most)]
     before, after = window.start - dt.timedelta(seconds=1), window.end
     return Times(
         rows=rows,
@@ -213,6 +208,21 @@ def describe_times(
         first_at=manifest.first_at if zoom is Zoom.ALL else None,
         last_at=manifest.last_at if zoom is Zoom.ALL else None,
     )
+
+
+def _read_window(
+    query: Mapping[str, str], first_at: dt.datetime, last_at: dt.datetime
+) -> tuple[Zoom, dt.datetime, Window]:
+    """Return the level of the zoom, the time in the window, and the window. first_at, last_at: of all messages."""
+    zoom, at = _read_query(query, last_at)
+    at = min(max(at, first_at), last_at)
+    window = window_of_all(first_at, last_at) if zoom is Zoom.ALL else window_at(zoom, timezone.localtime(at))
+    return zoom, at, window
+
+
+def _statuses_in(rows: Iterable[TimeRow]) -> list[DeletionStatus]:
+    """Return the statuses of any message in the bars."""
+    return [status for status in DeletionStatus if any(slot[status] for row in rows for slot in row.counts)]
 
 
 def _read_query(query: Mapping[str, str], default: dt.datetime) -> tuple[Zoom, dt.datetime]:
