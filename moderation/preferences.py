@@ -35,9 +35,8 @@ class ActivatePreferences:
 
 
 def _preferences_of(request: HttpRequest) -> Preferences:
-    user = getattr(request, "user", None)
-    found = Preferences.objects.filter(pk=user.pk).first() if user is not None and user.is_authenticated else None
-    return found or Preferences()
+    # An account without a row has no such attribute, nor has an anonymous user.
+    return getattr(getattr(request, "user", None), "preferences", None) or Preferences()
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:

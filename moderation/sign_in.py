@@ -48,6 +48,11 @@ class PasswordBackend(ModelBackend):
             record_failed_sign_in(username)
         return user
 
+    def get_user(self, user_id: int) -> User | None:
+        """Return the account with its preferences, which every request reads, in one statement; None if inactive."""
+        user = User.objects.select_related("preferences").filter(pk=user_id).first()
+        return user if user is not None and self.user_can_authenticate(user) else None
+
     def get_all_permissions(self, user_obj: AbstractBaseUser | AnonymousUser, obj: Model | None = None) -> set[str]:
         """Return the rights that the roles of an account give anywhere. `scope_for` returns where."""
         return set(rights_of(grants_of(user_obj))) if isinstance(user_obj, User) and obj is None else set()

@@ -52,6 +52,7 @@ def test_a_post_is_in_the_next_poll_and_nothing_is_read_before_it(mona: User, si
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_poll_without_news_takes_at_most_five_milliseconds_of_the_processor(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
