@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import permission_required
@@ -15,7 +15,13 @@ from django.views.decorators.http import require_POST
 
 from chatstore.domain.buckets import BucketKey, format_bucket
 from chatstore.models import Finding
-from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS, SLOW_PAGE, bucket_over_limit
+from chatstore.operations.findings.channels import (
+    HEAVY_BUCKET,
+    MISSING_SURVIVORS,
+    SLOW_PAGE,
+    bucket_of_loss,
+    bucket_over_limit,
+)
 from chatstore.operations.findings.records import EVENT_KINDS, WRONG_SUMS
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
@@ -26,7 +32,7 @@ from chatstore.operations.rights import MAINTAIN
 from moderation.operations.access.audit_archive import AUDIT_RETENTION
 from moderation.operations.access.audit_monitoring import CHANGEABLE_AUDIT_LOG, UNLINKED_ENTRIES
 from moderation.operations.access.maintenance_acts import acknowledge_finding
-from moderation.operations.buckets.actions import Action, recommend_actions
+from moderation.operations.buckets.actions import REPAIR, Action, maintainable_buckets, recommend_actions
 from moderation.operations.purging.approvals import APPROVAL_REQUEST
 from moderation.operations.purging.overdue import OVERDUE_PREVIEW
 from moderation.operations.purging.stuck_check import STUCK_PURGE
@@ -47,6 +53,7 @@ _ADVICE_ON_MISSING = gettext_lazy(
     "Repair the bucket: a replica may still have them. Import those that stay missing from an export, then acknowledge "
     "this finding."
 )
+_ADVICE_ON_SCHEDULE = gettext_lazy("Save a valid schedule on the job’s page.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,8 @@ class FindingLine:
 
     is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
     for none or if the user may not start it. action: what resolves it in its bucket, by the same rule. run: that job's
-    run, or one of the bucket, if it is due or running. advice: what to do where no button does it; "" for nothing.
+    run, or one of the bucket, if it is due or running. advice: what to do where no button does all of it; "" for
+    nothing.
     """
 
     finding: Finding
@@ -95,7 +103,8 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
     ]
     keys = {bucket for bucket in buckets if bucket is not None}
     runs = current_runs(user, {job for job in jobs if job}, {format_bucket(*key) for key in keys})
-    actions = recommend_actions(user, [key for key in keys if format_bucket(*key) not in runs]) if may_act else {}
+    idle = [key for key in keys if format_bucket(*key) not in runs]
+    actions = _actions_on(findings, buckets, maintainable_buckets(user, idle) if may_act else set())
     return [
         FindingLine(
             finding,
@@ -103,26 +112,41 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             is_event=may_act and finding.kind in EVENT_KINDS,
             job=job if may_act else "",
             bucket=bucket,
-            action=None if bucket is None else actions.get(bucket),
+            action=action,
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
             advice=_advice_on(finding),
         )
-        for finding, found, job, bucket in zip(findings, links, jobs, buckets, strict=True)
+        for finding, found, job, bucket, action in zip(findings, links, jobs, buckets, actions, strict=True)
     ]
 
 
 def _bucket_of(finding: Finding) -> BucketKey | None:
-    """Return the bucket whose recommended action resolves a finding; None for another finding."""
+    """Return the bucket in which an action resolves a finding; None for another finding."""
     try:
-        return bucket_over_limit(finding)
+        return bucket_of_loss(finding) or bucket_over_limit(finding)
     except ValueError:
         # Opened by another version.
         return None
 
 
+def _actions_on(
+    findings: Sequence[Finding], buckets: Sequence[BucketKey | None], allowed: Collection[BucketKey]
+) -> list[Action | None]:
+    """Return what resolves each finding in its bucket, if the user may do it there."""
+    pairs = list(zip(findings, (bucket if bucket in allowed else None for bucket in buckets), strict=True))
+    heavy = {bucket for finding, bucket in pairs if bucket is not None and finding.kind == HEAVY_BUCKET}
+    recommended = recommend_actions(heavy)
+    return [
+        None if bucket is None else REPAIR if finding.kind == MISSING_SURVIVORS else recommended.get(bucket)
+        for finding, bucket in pairs
+    ]
+
+
 def _advice_on(finding: Finding) -> str | Promise:
     if finding.kind == MISSING_SURVIVORS:
         return _ADVICE_ON_MISSING
+    if finding.kind == BROKEN_SCHEDULE:
+        return _ADVICE_ON_SCHEDULE
     if finding.kind == HEAVY_BUCKET and "bytes" in finding.details and "tombstones" not in finding.details:
         return _ADVICE_ON_SIZE
     return ""

@@ -36,7 +36,11 @@ ROOT = Path(__file__).parents[2]
 KINDS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     HEAVY_BUCKET: ("{channel}:-3", {"tombstones": 61_204}, ["Repair", "Open bucket"]),
     SLOW_PAGE: ("{channel}", {"channel": "{channel}", "page_us": 148_000}, ["View channel health"]),
-    MISSING_SURVIVORS: ("{channel}:-3:{purge}.1", {"purge": "{purge}"}, ["Open purge", "Open bucket", "Acknowledge"]),
+    MISSING_SURVIVORS: (
+        "{channel}:-3:{purge}.1",
+        {"purge": "{purge}"},
+        ["Repair", "Open purge", "Open bucket", "Acknowledge"],
+    ),
     WRONG_SUMS: ("{purge}", {}, ["Open purge", "Acknowledge"]),
     # The nightly job that deletes authorless rows, as all with a schedule, also runs on request.
     FAILED_RUN: ("authorless", {"job": "authorless", "run": "{run}"}, ["Run now", "Open run"]),

@@ -18,6 +18,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVORS
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.ledger.delete_log import note_deletes
+from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
 from chatstore.store import figures, ledger
 from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
 from chatstore.store.redis import redis_client
@@ -73,9 +74,9 @@ def test_the_worst_finding_is_first_and_each_links_to_its_fix(
 
 def test_a_missing_heartbeat_is_shown_even_without_the_monitor(otto: User, sign_in: SignIn) -> None:
     redis_client().set("seen:beat", 1)
-    assert "The scheduler (Celery beat) has sent no heartbeat for" in findings_of(
-        sign_in(otto).get("/").content.decode()
-    )
+    html = findings_of(sign_in(otto).get("/").content.decode())
+    assert "The scheduler (Celery beat) has sent no heartbeat for" in html
+    assert "Start or restart its process: celery -A chatstore beat." in html
     assert (
         "The scheduler (Celery beat) has sent no heartbeat for" in sign_in(otto).get("/maintenance/").content.decode()
     )
@@ -188,6 +189,42 @@ def test_no_action_is_offered_where_the_user_may_request_no_runs(sign_in: SignIn
     assert client.post(f"/channels/{private.pk}/health/-3/compact/").status_code == 404
 
 
+def test_missing_messages_are_repaired_from_their_finding(otto: User, sign_in: SignIn) -> None:
+    channel = make_channel()
+    # Over the limit of tombstones as well, which has another remedy once a repair covers the deletes.
+    open_heavy_finding(channel, -3)
+    loss = open_finding(MISSING_SURVIVORS, f"{channel.pk}:-3:47.0", Problem(Severity.CRITICAL, "A message is missing"))
+    client, bucket_page = sign_in(otto), f"/channels/{channel.pk}/health/-3/"
+    for path in ("/", "/health/", f"/channels/{channel.pk}/health/"):
+        html = client.get(path).content.decode()
+        (after,) = re.findall(r"A message is missing(?:(?!finding-text|finding-notice).)*", html, re.DOTALL)
+        offered = re.findall(r'action="([^"]+)"', after)[:2]
+        assert offered == [f"{bucket_page}repair/", f"/findings/{loss.pk}/acknowledge/"], path
+    # The page of the bucket has its actions itself.
+    assert client.get(bucket_page).content.decode().count(f'action="{bucket_page}repair/"') == 1
+
+    assert client.post(f"{bucket_page}repair/").status_code == 302
+    run = JobRun.objects.open().get(subject=f"{channel.pk}:-3")
+    assert (run.job, run.requested_by) == ("repair_bucket", otto)
+    html = findings_of(client.get("/").content.decode())
+    assert f'action="{bucket_page}' not in html
+    assert html.count(f'href="/maintenance/runs/{run.pk}/"') == 2
+    assert f'action="/findings/{loss.pk}/acknowledge/"' in html
+    run.delete()
+
+
+def test_no_repair_is_offered_where_the_user_may_request_no_runs(sign_in: SignIn) -> None:
+    operator = make_user("olga", group=None)
+    give(operator, Role.OPERATOR)
+    private, public = make_channel(), make_channel(guild="Harbour")
+    for channel in (private, public):
+        open_finding(MISSING_SURVIVORS, f"{channel.pk}:-3:47.0", Problem(Severity.CRITICAL, "A message is missing"))
+    client = sign_in(operator)
+    offered = re.findall(r'action="/channels/(\d+)/health/-3/', findings_of(client.get("/").content.decode()))
+    assert offered == [str(public.pk)]
+    assert client.post(f"/channels/{private.pk}/health/-3/repair/").status_code == 404
+
+
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:
     open_finding("late repair", "messages", Problem(Severity.CRITICAL, "a repair is late"))
     html = sign_in(mona).get("/").content.decode()
@@ -214,6 +251,13 @@ def test_a_finding_that_no_button_resolves_names_what_to_do(
         html = client.get(path).content.decode()
         assert ('class="advice' in html) == bool(advice), path
         assert advice in html, path
+
+
+def test_a_broken_schedule_names_what_to_do(otto: User, sign_in: SignIn) -> None:
+    open_finding(BROKEN_SCHEDULE, "expire", Problem(Severity.WARNING, "It no longer runs", {"job": "expire"}))
+    html = findings_of(sign_in(otto).get("/").content.decode())
+    assert "Save a valid schedule on the job’s page." in html
+    assert 'href="/maintenance/jobs/expire/"' in html
 
 
 def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in: SignIn) -> None:

@@ -37,6 +37,14 @@ def bucket_over_limit(finding: Finding) -> BucketKey | None:
     return channel_id, bucket
 
 
+def bucket_of_loss(finding: Finding) -> BucketKey | None:
+    """Return the bucket in which messages are missing by a finding; None: it is about something else."""
+    if finding.kind != MISSING_SURVIVORS:
+        return None
+    channel_id, bucket = map(int, finding.subject.split(":")[:2])
+    return channel_id, bucket
+
+
 def state_by_finding(finding: Finding) -> ChannelState:
     """Return the state that a channel has at least while a finding about it is open."""
     if finding.kind == MISSING_SURVIVORS:

@@ -161,13 +161,13 @@ def describe_missing_heartbeat() -> str:
     if since is None:
         return _(
             "The scheduler (Celery beat) has never sent a heartbeat, so due runs do not start. "
-            "Check that it is running."
+            "Start or restart its process: celery -A chatstore beat."
         )
     if since < HEARTBEAT_TIMEOUT_SECONDS:
         return ""
     return _(
         "The scheduler (Celery beat) has sent no heartbeat for %(time)s, so due runs do not start. "
-        "Check that it is running.",
+        "Start or restart its process: celery -A chatstore beat.",
         time=Duration(since // 60 * 60),
     )
 

@@ -78,6 +78,10 @@ ACTIONS = (
     ),
 )
 
+_BY_SLUG = {action.slug: action for action in ACTIONS}
+
+REPAIR = _BY_SLUG["repair"]
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -107,28 +111,34 @@ def _obstacle_to_compaction(channel_id: int, health: BucketHealth) -> Obstacle |
         return Obstacle(_("It is not known whether this is possible now. %(error)s", error=error.text))
 
 
-def recommend_actions(user: Actor, keys: Collection[BucketKey]) -> dict[BucketKey, Action]:
+def maintainable_buckets(user: Actor, keys: Collection[BucketKey]) -> set[BucketKey]:
+    """Return those of the buckets in which the user may request runs."""
+    if not keys:
+        return set()
+    visible = visible_channels(user).filter(pk__in={channel_id for channel_id, _bucket in keys})
+    allowed = {channel.pk for channel in visible if may_in(user, MAINTAIN, channel)}
+    return {key for key in keys if key[0] in allowed}
+
+
+def recommend_actions(keys: Collection[BucketKey]) -> dict[BucketKey, Action]:
     """Return the action that the page of each bucket recommends; of the ledger each bucket is read, at once.
 
-    keys: buckets over the limit of tombstones. Left out are those without a recommendation, those in which the user may
-    request no runs, and all of them while a store is unavailable.
+    keys: buckets over the limit of tombstones. Left out are those without a recommendation, and all of them while a
+    store is unavailable.
     """
     if not keys:
         return {}
-    visible = visible_channels(user).filter(pk__in={channel_id for channel_id, _bucket in keys})
-    allowed = {channel.pk for channel in visible if may_in(user, MAINTAIN, channel)}
-    wanted = [key for key in keys if key[0] in allowed]
     try:
-        obstacles = find_obstacles(wanted) if wanted else {}
+        obstacles = find_obstacles(keys)
         # Only while gc_grace lasts it matters whether pages skip the bucket.
-        lives = read_live_in([key for key in wanted if _waits_for_gc_grace(obstacles[key])])
+        lives = read_live_in([key for key in keys if _waits_for_gc_grace(obstacles[key])])
     except ChatstoreError:
         return {}
     slugs = {
         key: _recommended(BucketState.TOMBSTONES, obstacles[key], is_skipped=_is_skipped(lives.get(key)))
-        for key in wanted
+        for key in keys
     }
-    return {key: action for key, slug in slugs.items() for action in ACTIONS if action.slug == slug}
+    return {key: _BY_SLUG[slug] for key, slug in slugs.items() if slug}
 
 
 def _is_skipped(live: Live | None) -> bool:
@@ -165,7 +175,6 @@ def _blocked_reason(action: Action, health: BucketHealth, obstacle: Obstacle | N
 def run_bucket_action(slug: str, channel_id: int, bucket: int, *, actor: User) -> JobRun:
     """Request the run of an action. Raises `NotFound` for an unknown action or channel, and what `request_run` does."""
     require_channel(actor, MAINTAIN, channel_id)
-    for action in ACTIONS:
-        if action.slug == slug:
-            return request_run(action.job, actor=actor, subject=format_bucket(channel_id, bucket))
-    raise NotFound(_("There is no bucket action called “%(name)s”.", name=slug))
+    if slug not in _BY_SLUG:
+        raise NotFound(_("There is no bucket action called “%(name)s”.", name=slug))
+    return request_run(_BY_SLUG[slug].job, actor=actor, subject=format_bucket(channel_id, bucket))
