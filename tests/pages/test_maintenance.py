@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.runs import RunState
@@ -137,6 +139,50 @@ def test_a_failed_run_is_on_top_until_the_next_success(page: Client, job: str) -
     assert f"/maintenance/runs/{failed.pk}/again/" in html
     make_ended_run(job, at=now)
     assert f"/maintenance/runs/{failed.pk}/again/" not in read(page, "/maintenance/")
+
+
+def test_a_failed_run_shows_which_attempt_of_how_many_it_was(
+    page: Client, otto: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = configure_only_job(monkeypatch, max_attempts=3)
+    began = postgres_now() - dt.timedelta(hours=2)
+    run = make_ended_run(job, at=began, state=RunState.FAILED, slot="2026-11-28T02:30", error="Node down.")
+    pages = ("/maintenance/", f"/maintenance/runs/?job={job}")
+    numbers = []
+    for attempt in (1, 2, 3):
+        if attempt > 1:
+            at = began + dt.timedelta(minutes=attempt)
+            retry = make_ended_run(job, at=at, state=RunState.FAILED, error="Node down.")
+            JobRun.objects.filter(pk=retry.pk).update(retry_of=run)
+            run = retry
+        with CaptureQueriesContext(connection) as queries:
+            table, history = (read(page, path) for path in pages)
+        numbers.append(len(queries))
+        assert f"attempt {attempt} of 3" in row_of(table, job)
+        assert f"attempt {attempt} of 3" in table[: table.index('id="job-')]
+        assert history.count("of 3") == attempt
+    assert numbers == [numbers[0]] * 3
+    # What a user has requested is not retried.
+    JobRun.objects.filter(pk=run.pk).update(requested_by=otto)
+    assert "attempt" not in row_of(read(page, "/maintenance/"), job)
+
+
+def test_a_run_that_succeeds_at_once_shows_no_attempt(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = configure_only_job(monkeypatch, max_attempts=3)
+    make_ended_run(job, at=postgres_now(), slot="2026-11-28T02:30")
+    assert "attempt" not in row_of(read(page, "/maintenance/"), job)
+    assert "attempt" not in read(page, f"/maintenance/runs/?job={job}")
+
+
+def test_a_running_job_shows_since_when(page: Client, otto: User, job: str) -> None:
+    run = request_run(job, actor=otto)
+    assert "since" not in row_of(read(page, "/maintenance/"), job)
+    assert claim_run(run.pk) is not None
+    run.refresh_from_db()
+    assert run.started_at is not None
+    row = row_of(read(page, "/maintenance/"), job)
+    state = row[row.index("running</span>") : row.index("</td>", row.index("running</span>"))]
+    assert re.search(rf"since <time[^>]*>{format_datetime(run.started_at)}</time>", state)
 
 
 def test_run_now_is_audited_and_does_not_move_the_next_run(page: Client, otto: User, job: str) -> None:

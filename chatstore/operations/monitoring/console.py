@@ -24,7 +24,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import open_findings
 from chatstore.operations.jobs.definitions import Job, Timetable, job_named, list_jobs, list_timetables, timetable_of
-from chatstore.operations.jobs.runs import request_run
+from chatstore.operations.jobs.runs import attempts_of, request_run
 from chatstore.operations.monitoring.checks import describe_missing_heartbeat, missed_slots
 from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
 from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
@@ -85,7 +85,8 @@ class ListedRun:
     """Run as shown on a page.
 
     title, description: of its job; empty description if the job no longer exists. subject: the bucket that it
-    is about, if any. seconds: duration so far; None: not started. is_upcoming: it is scheduled for later.
+    is about, if any. seconds: duration so far; None: not started. is_upcoming: it is scheduled for later. attempt: its
+    number among the attempts of a scheduled run, of which there are at most `max_attempts`; 0: it is not retried.
     """
 
     run: JobRun
@@ -94,10 +95,17 @@ class ListedRun:
     subject: Subject | None
     seconds: float | None
     is_upcoming: bool
+    attempt: int = 0
+    max_attempts: int = 1
 
     @property
     def has_ended(self) -> bool:
         return self.run.state in ENDED
+
+    @property
+    def shows_attempt(self) -> bool:
+        """True if it failed, or retries a run that did."""
+        return self.attempt > 1 or (self.attempt == 1 and self.run.state == RunState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +337,10 @@ def _describe_job(
 
 
 def _runs() -> JobRunQuerySet:
-    return JobRun.objects.select_related("requested_by", "stop_requested_by")
+    """Return the runs with what they are described by, also the earlier attempts of each."""
+    retries = max((job.max_attempts for job in list_jobs()), default=1) - 1
+    earlier = ["__".join(["retry_of"] * retries)] if retries else []
+    return JobRun.objects.select_related("requested_by", "stop_requested_by", *earlier)
 
 
 def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[ListedRun]:
@@ -342,8 +353,19 @@ def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[List
         job = jobs.get(run.job)
         title, description = (job.title, job.description) if job else (run.job, "")
         seconds = None if run.started_at is None else ((run.ended_at or now) - run.started_at).total_seconds()
-        described.append(ListedRun(run, title, description, subjects.get(run.pk), seconds, run.due_at > now))
+        attempt, max_attempts = (_attempt_of(run), job.max_attempts) if job and job.max_attempts > 1 else (0, 1)
+        described.append(
+            ListedRun(run, title, description, subjects.get(run.pk), seconds, run.due_at > now, attempt, max_attempts)
+        )
     return described
+
+
+def _attempt_of(run: JobRun) -> int:
+    """Return the number of an automatic run among the attempts of its slot; 0 for another run."""
+    if run.requested_by_id is not None or (run.slot is None and run.retry_of_id is None):
+        return 0
+    attempts = attempts_of(run)
+    return 0 if attempts[-1].slot is None else len(attempts)
 
 
 def _find_subjects(runs: Sequence[JobRun]) -> dict[int, Subject]:

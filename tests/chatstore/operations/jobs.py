@@ -16,16 +16,19 @@ from chatstore.operations.jobs.definitions import Job
 BERLIN = Schedule("30 2 * * *", "Europe/Berlin")
 
 
-def configure_only_job(monkeypatch: pytest.MonkeyPatch, *, schedule: Schedule | None = BERLIN) -> str:
+def configure_only_job(
+    monkeypatch: pytest.MonkeyPatch, *, schedule: Schedule | None = BERLIN, max_attempts: int = 1
+) -> str:
     """Register a job under a fresh name, and no other; by default each night at half past two in Berlin."""
-    job = make_job(schedule)
+    job = make_job(schedule, max_attempts=max_attempts)
     register_only(monkeypatch, job)
     return job.name
 
 
-def make_job(schedule: Schedule | None = BERLIN) -> Job:
+def make_job(schedule: Schedule | None = BERLIN, *, max_attempts: int = 1) -> Job:
     """Return a job under a fresh name, which is not registered."""
-    return Job(f"job-{uuid.uuid4().hex[:8]}", do_nothing, "A test's job", "What a test does", schedule)
+    name = f"job-{uuid.uuid4().hex[:8]}"
+    return Job(name, do_nothing, "A test's job", "What a test does", schedule, max_attempts=max_attempts)
 
 
 def register_only(monkeypatch: pytest.MonkeyPatch, *jobs: Job) -> None:
