@@ -21,6 +21,8 @@ from chatstore.domain.roles import Role
 from chatstore.domain.snowflakes import make_snowflake
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, Purge
 from moderation.operations.access import audit_monitoring
 from moderation.operations.access.audit import record_action
@@ -30,7 +32,16 @@ from moderation.operations.lookup.audit_log import ENTRIES_PER_PAGE
 from moderation.operations.selection.summary import selection_summary
 from moderation.presentation.audit import all_facts, facts_in_line, facts_in_short
 from tests.conftest import give, make_user
-from tests.moderation.channels import choose, everything, make_channel, old_ids, preview, purge_now, write
+from tests.moderation.channels import (
+    VICTOR,
+    choose,
+    everything,
+    make_channel,
+    old_ids,
+    preview,
+    purge_now,
+    write,
+)
 from tests.plans import explain
 
 SignIn = Callable[[User], Client]
@@ -159,6 +170,22 @@ def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, m
     assert str(purge.pk) not in page(sign_in(gina))
 
 
+def test_entries_of_a_purge_of_one_channel_show_the_channel_with_its_server(
+    client: Client, channel: Channel, mona: User
+) -> None:
+    other = make_channel(guild=channel.guild)
+    write(channel, old_ids(3))
+    purge = purge_now(mona, everything(channel))
+    preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
+    shown = page(client, f"server={channel.guild_id}")
+    places = re.findall(r'<span class="audit-where[^>]*>(.*?)</span>\n', shown, re.DOTALL)
+    link = f'<a href="/channels/{channel.pk}/"><bdi>{channel.full_name}</bdi></a>'
+    # Newest first: the draft of both channels, and what the purge of one recorded.
+    assert [place.strip() for place in places] == [f"<bdi>{channel.guild}</bdi>", link, link, link, link]
+    for entry_id in listed(client, f"purge={purge.pk}"):
+        assert link in client.get(f"/audit/{entry_id}/").content.decode()
+
+
 def test_a_user_whom_the_title_of_a_purge_names_is_not_named_again(client: Client, mona: User) -> None:
     channel, author = (
         make_channel(),
@@ -207,7 +234,7 @@ def test_a_resolved_report_is_listed_with_its_outcome(client: Client, mona: User
     head = re.findall(
         r"<span[^>]*>([^<]*)</span>", html[html.index("audit-head") : html.index('class="list audit-list')]
     )
-    assert head == ["When", "Who", "Action", "Where"]
+    assert head == ["When", "Who", "Action", "What", "Where"]
 
 
 def test_a_line_without_a_purge_or_a_user_names_what_it_is_about(client: Client) -> None:

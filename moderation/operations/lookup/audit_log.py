@@ -6,7 +6,7 @@ Every filter has an index that ends with the id, or restricts the id itself (dat
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from chatstore.operations.rights import require, scope_for
 from moderation.models import AuditEntry, AuditLink, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.staff_names import known_accounts, shared_names
-from moderation.operations.access.visibility import NO_GUILD, Actor, name_of, visible_purges
+from moderation.operations.access.visibility import NO_GUILD, Actor, name_of, visible_channels, visible_purges
 from moderation.operations.lookup.purge_index import find_parts
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 
@@ -58,8 +58,9 @@ class AuditQuery:
 class ListedEntry:
     """An entry with the names of what it refers to. link: its place in the chain, None if it is not linked yet.
 
-    purge: with its summary, if it has a page that the user may open; the rewrite of a bucket has none. shares_name:
-    another staff account has the display name of the actor. Exports leave both out.
+    channel: that of the purge if the entry has none and the purge names only one. purge: with its summary, if it has a
+    page that the user may open; the rewrite of a bucket has none. shares_name: another staff account has the display
+    name of the actor. Exports leave out both, and the channel of a purge.
     """
 
     entry: AuditEntry
@@ -204,11 +205,25 @@ def _with_names(
 
 
 def _with_purges(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
-    """Add the purges that a user may see, with their summaries, in four statements."""
+    """Add the purges that a user may see, with their summaries and channels, in four statements."""
     ids = {one.entry.purge_id for one in listed if one.entry.purge_id is not None}
-    found = describe_purges(user, list(visible_purges(user).filter(pk__in=ids))) if ids else []
+    if not ids:
+        return list(listed)
+    channels: dict[int, Channel] = {}
+
+    def find_channels(wanted: Iterable[int]) -> Mapping[int, Channel]:
+        channels.update(visible_channels(user).select_related("guild").in_bulk(wanted))
+        return channels
+
+    found = describe_purges(user, list(visible_purges(user).filter(pk__in=ids)), find_channels=find_channels)
     purges = {one.purge.pk: one for one in found}
-    return [replace(one, purge=purges.get(one.entry.purge_id or 0)) for one in listed]
+    completed = []
+    for one in listed:
+        purge, channel = purges.get(one.entry.purge_id or 0), one.channel
+        if purge is not None and purge.channel_id is not None and one.entry.channel_id is None:
+            channel = channels.get(purge.channel_id)
+        completed.append(replace(one, purge=purge, channel=channel))
+    return completed
 
 
 def _with_shared_names(user: Actor, listed: Sequence[ListedEntry]) -> list[ListedEntry]:
