@@ -28,6 +28,7 @@ _TEMPLATES: dict[str, Sequence[_StrPromise]] = {
     "hold": (pgettext_lazy("reason", "Requested by the authorities"), pgettext_lazy("reason", "Under investigation")),
     "rejection": (pgettext_lazy("reason", "Narrow the selection"),),
     "lift": (pgettext_lazy("reason", "Case closed"),),
+    "second factor": (pgettext_lazy("reason", "Phone lost"), pgettext_lazy("reason", "New phone")),
 }
 """Default templates by what the reason is for. The setting replaces those of purges."""
 

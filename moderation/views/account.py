@@ -174,11 +174,18 @@ def second_factor_reset(request: HttpRequest, user_id: int) -> HttpResponse:
     other = User.objects.filter(pk=user_id).first()
     if other is None:
         raise NotFound(gettext("There is no such account."))
+    reason, error_message = request.POST.get("reason", ""), ""
     if request.method == "POST":
         require_confirmation(request)
-        reset_second_factor(other, actor=actor_of(request))
-        return redirect("admin:auth_user_change", other.pk)
-    return render(request, "moderation/account/reset_second_factor.html", {"other": other})
+        try:
+            reset_second_factor(other, actor=actor_of(request), reason=reason)
+        except BadInput as error:
+            error_message = error.text
+        else:
+            return redirect("admin:auth_user_change", other.pk)
+    context = {"other": other, "reason": reason, "error_message": error_message}
+    status = 400 if error_message else 200
+    return render(request, "moderation/account/reset_second_factor.html", context, status=status)
 
 
 def _show(request: HttpRequest, **errors: str) -> HttpResponse:

@@ -101,7 +101,7 @@ account/password/ GET account/password/ 302 200 200 200 200 200 200 200
 account/password/ POST account/password/ 302 400 400 400 400 400 400 400
 account/sessions/end/ POST account/sessions/end/ 302 404 404 404 404 404 404 404
 account/<int:user_id>/reset-second-factor/ GET account/{user}/reset-second-factor/ 302 403 403 403 403 403 403 200
-account/<int:user_id>/reset-second-factor/ POST account/{user}/reset-second-factor/ 302 403 403 403 403 403 403 302
+account/<int:user_id>/reset-second-factor/ POST account/{user}/reset-second-factor/ 302 403 403 403 403 403 403 400
 preferences/ GET preferences/ 302 200 200 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400 400 400
 find/ GET find/?q=no-such-user 302 403 200 200 200 200 200 200

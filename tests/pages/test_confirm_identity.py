@@ -225,7 +225,7 @@ def test_changing_a_name_takes_none(ada: User, mona: User, sign_in_earlier: Sign
 def test_resetting_a_second_factor_takes_it(ada: User, mona: User, sign_in_earlier: SignIn) -> None:
     set_up(mona)
     client, path = sign_in_earlier(ada), f"/account/{mona.pk}/reset-second-factor/"
-    asked = client.post(path)
+    asked = client.post(path, {"reason": "Phone lost"})
     assert asks(asked)
     assert confirm_by(client, path, asked, PASSWORD).status_code == 302
 

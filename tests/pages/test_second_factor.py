@@ -276,10 +276,24 @@ def test_an_admin_resets_the_second_factor_of_another_account(ada: User, account
     link = f"/account/{account.pk}/reset-second-factor/"
     assert link in client.get(f"/admin/auth/user/{account.pk}/change/").content.decode()
     assert client.get(link).status_code == 200
-    assert client.post(link).status_code == 302
+    assert client.post(link, {"reason": "Phone lost"}).status_code == 302
     assert pass_password(account).get("/").status_code == 200
     entry = AuditEntry.objects.get(action="second_factor_reset", actor=ada)
-    assert entry.details["account"] == account.username
+    assert (entry.details["account"], entry.details["reason"]) == (account.username, "Phone lost")
+
+
+@pytest.mark.parametrize("reason", ["", " ", "a\0b", "x" * 1_001])
+def test_a_reset_takes_a_reason(reason: str, ada: User, account: User, sign_in: SignIn) -> None:
+    client, link = sign_in(ada), f"/account/{account.pk}/reset-second-factor/"
+    page = client.get(link).content.decode()
+    assert re.search(r'<textarea[^>]*name="reason"\s+required', page)
+    refused = client.post(link, {"reason": reason})
+    assert refused.status_code == 400
+    assert 'role="alert"' in refused.content.decode()
+    if len(reason) > 1_000:
+        assert f">{reason}</textarea>" in refused.content.decode()
+    assert TOTPDevice.objects.filter(user=account).exists()
+    assert not AuditEntry.objects.filter(action="second_factor_reset", actor=ada).exists()
 
 
 def test_others_cannot_reset_it(account: User, lena: User, ada: User, sign_in: SignIn) -> None:

@@ -213,7 +213,7 @@ def test_resetting_a_second_factor_ends_the_sessions(account: User, ada: User, s
     client = pass_password(account)
     client.post("/sign-in/code/", {"code": code_of(account)})
     assert is_signed_in(client)
-    sign_in(ada).post(f"/account/{account.pk}/reset-second-factor/")
+    sign_in(ada).post(f"/account/{account.pk}/reset-second-factor/", {"reason": "Phone lost"})
     assert not is_signed_in(client)
 
 

@@ -26,6 +26,7 @@ from chatstore.models.users import User
 from chatstore.operations.coordination.account_lock import lock_account
 from chatstore.operations.rights import grants_of, require
 from moderation.operations.access.audit import record_action
+from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.sessions import (
     end_all_sessions,
     end_other_sessions,
@@ -152,20 +153,24 @@ def remove_second_factor(account: User, *, code: str, current_key: str | None) -
 
 
 @transaction.atomic
-def reset_second_factor(account: User, *, actor: User) -> bool:
-    """Remove another account's second factor; return whether it had one.
+def reset_second_factor(account: User, *, actor: User, reason: str | None = None) -> bool:
+    """Remove another account's second factor; return whether it had one. reason: None for a command, which asks none.
 
-    Raises `Forbidden` without the right to change that account: a superuser's needs a superuser.
+    Raises `Forbidden` without the right to change that account: a superuser's needs a superuser; `BadInput` if the
+    reason is empty.
     """
     require(actor, CHANGE_ACCOUNTS)
     if account.is_superuser and not actor.is_superuser:
         raise Forbidden(_("Only superusers can change the account of a superuser."))
     if account == actor:
         raise Forbidden(_("You cannot reset your own second factor. Ask another administrator."))
+    details = {"account": account.get_username()}
+    if reason is not None:
+        details["reason"] = check_reason(reason, missing=_("Enter a reason. It is stored in the audit log."))
     had_one = _delete_devices(account)
     if had_one:
         end_all_sessions([account.pk])
-        record_action("second_factor_reset", actor=actor, details={"account": account.get_username()})
+        record_action("second_factor_reset", actor=actor, details=details)
     return had_one
 
 
