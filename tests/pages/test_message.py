@@ -20,7 +20,7 @@ from chatstore.models.users import User
 from chatstore.operations.gateway.messages import withdraw_message
 from chatstore.store import messages as message_store
 from moderation.management.demo_accounts import set_roles
-from moderation.models import Purge
+from moderation.models import Preferences, Purge
 from moderation.operations.purging.worker import run_purge
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import make_user
@@ -172,6 +172,16 @@ def test_an_unknown_message_is_not_found_and_its_position_is_shown(
     html = page_of(sign_in(mona), channel, ids[12] + 1, status=404)
     assert chip_of(html) == "never seen"
     assert ids[12] in ids_shown(html)
+
+
+def test_an_id_without_a_message_says_when_it_is_from(mona: User, sign_in: SignIn, channel: Channel) -> None:
+    Preferences.objects.create(account=mona, time_zone="Europe/Paris")
+    unseen = make_snowflake(1_709_474_520_000) | secrets.randbits(22)
+    client = sign_in(mona)
+    for path in (f"/find/?q={unseen}", f"/messages/{unseen}/", f"/channels/{channel.pk}/{unseen}/"):
+        text = re.sub(r"<[^>]+>|\s+", " ", client.get(path).content.decode())
+        assert "According to the ID, it was posted" in text, path
+        assert text.count("3 Mar 2024, 15:02 (14:02 UTC)") == 1, path
 
 
 def test_a_single_message_is_restored_by_a_plain_form(mona: User, sign_in: SignIn, channel: Channel) -> None:

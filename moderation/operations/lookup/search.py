@@ -14,7 +14,7 @@ from itertools import islice
 from django.utils import timezone
 
 from chatstore.domain.errors import BadInput
-from chatstore.domain.snowflakes import parse_snowflake
+from chatstore.domain.snowflakes import parse_snowflake, time_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, Guild
 from chatstore.operations.gateway.timeline import last_day_of
@@ -77,12 +77,13 @@ class FoundUser:
 class SearchResult:
     """Search result. message: (channel id, message id) if the query names exactly one. purge_id: the same of a purge.
 
-    not_found: extent of the search for a bare id that no channel has.
+    not_found: extent of the search for a bare id that no channel has. posted_at: the time that this id contains.
     """
 
     message: tuple[int, int] | None = None
     purge_id: int | None = None
     not_found: Located | None = None
+    posted_at: dt.datetime | None = None
     guilds: Sequence[Guild] = ()
     channels: Sequence[Channel] = ()
     users: Sequence[FoundUser] = ()
@@ -161,7 +162,7 @@ def _find_id(user: Actor, number: int) -> SearchResult:
         return SearchResult(channels=channels, users=users)
     located = locate(user, number)
     if located.channel_id is None:
-        return SearchResult(not_found=located)
+        return SearchResult(not_found=located, posted_at=time_of(number))
     return SearchResult(message=(located.channel_id, number))
 
 
