@@ -23,6 +23,7 @@ register = template.Library()
 NAME_CHARACTERS = 40
 """Characters of an author's name on a button."""
 
+_COUNT = '<td role="cell" class="num" data-label="{}">\n{}\n</td>\n'
 _NOTE = '<span class="quiet small">{}</span>'
 
 
@@ -102,21 +103,27 @@ def _draw_restore(author: AuthorShare, name: str, context: template.Context) -> 
 
 @register.simple_tag(takes_context=True)
 def channel_shares(
-    context: template.Context, shares: Iterable[ChannelShare], included_label: str, kept_label: str
+    context: template.Context,
+    shares: Iterable[ChannelShare],
+    included_label: str,
+    restored_label: str,
+    kept_label: str,
 ) -> SafeString:
     """Render the number of messages of each channel as a row. The labels are those of its columns."""
     hidden = _("a channel you cannot open")
-    return join([_draw_channel(share, context, hidden, included_label, kept_label) for share in shares])
+    labels = included_label, restored_label, kept_label
+    return join([_draw_channel(share, context, hidden, labels) for share in shares])
 
 
 def _draw_channel(
-    share: ChannelShare, context: template.Context, hidden: str, included_label: str, kept_label: str
+    share: ChannelShare, context: template.Context, hidden: str, labels: tuple[str, str, str]
 ) -> SafeString:
+    included_label, restored_label, kept_label = labels
     channel, matched = share.channel, format_number(share.matched)
     name = visible(channel.full_name) if channel else hidden
     return fill(
         '<tr role="row">\n<td role="cell">\n{}\n</td>\n<td role="cell" class="num" data-label="{}">\n{}\n</td>\n'
-        '<td role="cell" class="num" data-label="{}">\n{}\n</td>\n{}</tr>\n',
+        "{}{}{}</tr>\n",
         fill('<a href="{}?at={}">\n<bdi>{}</bdi>\n</a>', url_of("timeline", channel.pk), share.at, name)
         if channel
         else fill('<span class="quiet">{}</span>', name),
@@ -124,8 +131,8 @@ def _draw_channel(
         fill('<a href="{}?channel={}">{}</a>', url_of("purge_messages", context["purge"].pk), share.channel_id, matched)
         if channel
         else matched,
-        kept_label,
-        "—" if share.kept is None else format_number(share.kept),
+        fill(_COUNT, restored_label, format_number(share.undone)) if context["shows_restored"] else "",
+        fill(_COUNT, kept_label, "—" if share.kept is None else format_number(share.kept)),
         _draw_channel_action(share, name, context),
     )
 

@@ -149,7 +149,7 @@ def describe_preview(
     *,
     find_channels: FindChannels,
     users: Mapping[int, ChatUser],
-    undos: Iterable[Undo],
+    undos: Sequence[Undo],
     deleted: int,
     held: int,
     deleted_since: DeletedSince,
@@ -180,6 +180,9 @@ def describe_preview(
         "preview": manifest,
         "plan": describe(manifest.strategies),
         "channel_shares": () if is_single else shares,
+        # Undone messages that their author withdrew, or that another purge deletes, are not counted by channel.
+        "shows_restored": any(share.undone for share in shares)
+        and not any(undo.withdrawn or undo.still_purged for undo in undos),
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
         "authors": authors[:at_once],

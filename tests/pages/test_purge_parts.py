@@ -12,6 +12,7 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel, ChatUser
 from chatstore.models.users import User
+from chatstore.operations.gateway.messages import withdraw_message
 from moderation.domain.filters import AnyOf, Author, Words
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -269,6 +270,35 @@ def test_a_channel_is_restored_by_the_link_in_its_row(
     page = read_html(client, path)
     assert restores_of(page, purge) == {str(first.pk): "Restore 20"}
     assert notes_of(page) == ["restored"]
+
+
+def restored_of(page: str) -> dict[int, int]:
+    """Return the column "Restored" of the table of channels, by channel; empty if there is none."""
+    table = page.partition('aria-labelledby="by-channel">\n      <thead')[2].partition("</table>")[0]
+    cells = re.findall(r'\?channel=(\d+)">20</a>\s*</td>\s*<td[^>]* data-label="Restored">\s*(\d+)\s*</td>', table)
+    assert table.count(">Restored</th>") == bool(cells)
+    return {int(channel_id): int(count) for channel_id, count in cells}
+
+
+def test_the_table_of_channels_counts_what_was_restored_in_each(
+    channels: tuple[Channel, Channel], mona: User, sign_in: SignIn
+) -> None:
+    client, purge, ids = sign_in(mona), purge_now(mona, everything_in(channels)), old_ids(40)
+    path, (first, second) = f"/purges/{purge.pk}/", channels
+
+    def page_after(part: UndoPart) -> str:
+        request_undo(purge.pk, moderator=mona, part=part, reason="Appeal accepted")
+        run_to_end(purge)
+        return read_html(client, path)
+
+    assert restored_of(read_html(client, path)) == {}
+    assert restored_of(page_after(UndoPart(message_ids=tuple(ids[:2])))) == {first.pk: 2, second.pk: 0}
+    assert restored_of(page_after(UndoPart(channel_ids=(second.pk,)))) == {first.pk: 2, second.pk: 20}
+    # Of an undo that left some deleted it is not known in which channel.
+    withdraw_message(first.pk, ids[2], actor=VICTOR)
+    page = page_after(UndoPart(message_ids=tuple(ids[2:4])))
+    assert restored_of(page) == {}
+    assert restores_of(page, purge) == {str(first.pk): "Restore 16"}
 
 
 def test_a_channel_of_which_a_hold_kept_all_is_not_offered(

@@ -14,7 +14,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.models import Hold, Purge, Undo
 from moderation.operations.holds import coverage_of, holds_in_force_since
 from moderation.operations.preview.manifest_summary import Summary, stored_summaries
-from moderation.operations.steps.deleted_ids import count_deleted
+from moderation.operations.steps.deleted_ids import DeletedCounts, count_deleted
 from moderation.operations.steps.totals import count_each_held
 
 
@@ -23,7 +23,7 @@ class ChannelShare:
     """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
     kept: messages kept in the same periods; None: not counted. deleted: messages that the purge deleted and that were
-    not restored. is_restored: undos restored all that it deleted there.
+    not restored. is_restored: undos restored all that it deleted there. undone: messages that it no longer deletes.
     """
 
     channel_id: int
@@ -32,6 +32,7 @@ class ChannelShare:
     kept: int | None
     deleted: int
     is_restored: bool
+    undone: int
     at: str
 
 
@@ -47,21 +48,26 @@ class AuthorShare:
 
 
 def share_by_channel(
-    summary: Summary, channels: Mapping[int, Channel], deleted: Mapping[int, int], deleted_since: Mapping[int, int]
+    summary: Summary,
+    channels: Mapping[int, Channel],
+    deleted: Mapping[int, DeletedCounts],
+    deleted_since: Mapping[int, int],
 ) -> list[ChannelShare]:
     """Return the largest channels of the manifest. channels: those that the viewer may see.
 
     deleted: what `deleted_in` returns. deleted_since: number of messages of a preview that other purges have deleted,
     by channel.
     """
+    none = DeletedCounts(0, 0)
     return [
         ChannelShare(
             one.channel_id,
             channels.get(one.channel_id),
             one.matched - deleted_since.get(one.channel_id, 0),
             one.kept,
-            deleted.get(one.channel_id, 0),
-            deleted.get(one.channel_id) == 0,
+            (counts := deleted.get(one.channel_id, none)).left,
+            counts.undone > 0 and not counts.left,
+            counts.undone,
             bucket_days(one.first_bucket)[0].isoformat(),
         )
         for one in summary.channels
@@ -149,8 +155,8 @@ def _authors_kept(summary: Summary, held: int, in_force: Sequence[Hold]) -> froz
     return frozenset(kept) if sum(counts[author] for author in kept) <= held else frozenset()
 
 
-def deleted_in(purge: Purge, channel_ids: Sequence[int], *, are_all: bool) -> Mapping[int, int]:
-    """Return the number of messages that the purge deleted or found already gone, without restored ones, by channel.
+def deleted_in(purge: Purge, channel_ids: Sequence[int], *, are_all: bool) -> Mapping[int, DeletedCounts]:
+    """Return the numbers of messages that the purge deleted or found already gone, by channel.
 
     Channels in which it deleted none are left out. are_all: the purge has no other channels.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Window
 from django.db.models.expressions import RawSQL
@@ -15,6 +16,15 @@ from moderation.domain.states import DELETING, StepState
 from moderation.models import Step
 
 PackedIds = bytes | memoryview | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedCounts:
+    """Messages that counted steps deleted or found gone. left: those that are still deleted; undone: the others."""
+
+    left: int
+    undone: int
+
 
 # Little-endian; a bucket has less than 2³¹ messages.
 _UNDONE_COUNT = RawSQL(  # noqa: S611  no parameters
@@ -47,14 +57,15 @@ def deleted_by_step(step: Step) -> set[int]:
     return _unpack_deleted(step.ids, step.failed_ids, step.undone_ids)
 
 
-def count_deleted(steps: QuerySet[Step]) -> dict[int, int]:
+def count_deleted(steps: QuerySet[Step]) -> dict[int, DeletedCounts]:
     """Return the number of such ids in counted deleting steps, by channel, as added up by Postgres.
 
-    It is 0 where all of them were restored; channels in which none was deleted are left out.
+    Channels in which none was deleted are left out.
     """
     by_channel = steps.order_by().values("channel_id").annotate(left=Sum(_LEFT))
-    deleted = by_channel.alias(ever=Sum(F("deleted") + F("already_gone"))).filter(ever__gt=0)
-    return dict(deleted.values_list("channel_id", "left"))
+    deleted = by_channel.annotate(ever=Sum(F("deleted") + F("already_gone"))).filter(ever__gt=0)
+    rows = deleted.values_list("channel_id", "left", "ever")
+    return {channel_id: DeletedCounts(left, ever - left) for channel_id, left, ever in rows}
 
 
 def sum_deleted(steps: QuerySet[Step]) -> int:

@@ -17,7 +17,8 @@ from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
-from tests.moderation.channels import VICTOR, make_channel, old_ids, preview, write
+from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.moderation.channels import VICTOR, confirm, make_channel, old_ids, preview, run_to_end, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 WIDTHS = (360, 390, 720)
@@ -166,6 +167,31 @@ def test_a_preview_over_two_channels(site: Site, width: int) -> None:
         buttons = table.get_by_role("button", name="Keep this channel")
         expect(buttons).to_have_count(2)
         expect_fits(page, *buttons.all(), table.get_by_text("1,200").first)
+
+
+def restored_in_part(username: str) -> Purge:
+    """Return a purge of which an undo restored twenty messages in each of two channels."""
+    user = User.objects.get(username=username)
+    purge = run_to_end(confirm(user, draft_over_two_channels(username)))
+    request_undo(purge.pk, moderator=user, part=UndoPart(message_ids=tuple(old_ids(1_200)[:20])), reason="harmless")
+    return run_to_end(purge)
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, 1280])
+def test_the_channels_of_a_purge_that_was_restored_in_part(site: Site, width: int) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        purge = in_thread(lambda: restored_in_part(account[0]))
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        table = page.get_by_role("table", name="By channel")
+        expect(table.locator("[data-label=Restored]")).to_have_text(["20", "20"])
+        links = table.get_by_role("link", name="Restore 1,180")
+        expect(links).to_have_count(2)
+        expect_fits(page, *table.get_by_role("cell").all(), *links.all())
+        name = table.get_by_role("cell").first.bounding_box()
+        assert name is not None
+        assert name["width"] > 180
 
 
 def test_labels_of_the_admin_s_lists_are_in_sentence_case(site: Site) -> None:
