@@ -27,7 +27,7 @@ from moderation.operations.access.visibility import ADD_PURGE, may_over_visible,
 from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import ListedPurge, describe_purges
-from moderation.operations.steps.totals import totals_of
+from moderation.operations.steps.totals import count_restored, totals_of
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import can_be_undone
 from moderation.presentation.texts import messages_not_shown
@@ -38,6 +38,9 @@ _OUTCOMES = {
     PurgeOutcome.FAILED: gettext_lazy("failed"),
     PurgeOutcome.HELD: gettext_lazy("held"),
 }
+
+_UNDONE_IN_PART = frozenset({PurgeState.PARTLY_UNDONE, PurgeState.UNDO_EXPIRED})
+"""States in which some messages may have been restored, and others not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "only_channel": visible_channels(request.user).filter(pk=channel_id).first()
         if channel_id is not None
         else None,
+        "restored_part": count_restored(purge) if purge.state in _UNDONE_IN_PART else None,
         "has_several_channels": len(purge.selection["channels"]) != 1,
         "import_id": import_id,
         "restored": restored,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from chatstore.domain.buckets import bucket_of
 from chatstore.models import Channel, ChatUser
@@ -42,6 +45,7 @@ from tests.pages.reading import read_html
 from tests.pages.test_without_script import read_fields
 
 SignIn = Callable[[User], Client]
+CountQueries = Callable[[int], AbstractContextManager[object]]
 
 
 @pytest.fixture
@@ -97,6 +101,33 @@ def test_the_list_tells_what_is_to_be_deleted_deleted_and_restored(
     request_undo(purge.pk, moderator=previewed.moderator, part=part, reason="Appeal accepted")
     run_to_end(purge)
     assert rows() == [("restored", "restored")] * 2 + [("deleted", "deleted")] * 4
+
+
+def test_the_list_counts_what_was_restored_of_a_part(
+    previewed: PreviewedPurge, mona: User, sign_in: SignIn, django_assert_max_num_queries: CountQueries
+) -> None:
+    client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/messages/"
+    purge = run_to_end(confirm(previewed.moderator, previewed.purge))
+
+    def counts() -> list[str]:
+        return re.findall(r'class="summary">\s*(.*?)\s*</p>', read_html(client, path), re.DOTALL)
+
+    def restore_some(*message_ids: int) -> None:
+        part = UndoPart(message_ids=message_ids)
+        request_undo(purge.pk, moderator=previewed.moderator, part=part, reason="Appeal accepted")
+        run_to_end(purge)
+
+    with CaptureQueriesContext(connection) as whole:
+        assert counts() == []
+    restore_some(*previewed.victor_ids[:2])
+    with django_assert_max_num_queries(len(whole) + 1):
+        assert counts() == ["4 deleted, 2 restored"]
+    # An undo left this one deleted.
+    withdraw_message(previewed.channel.pk, previewed.victor_ids[2], actor=VICTOR)
+    restore_some(*previewed.victor_ids[2:4])
+    assert counts() == ["2 deleted, 3 restored"]
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.UNDO_EXPIRED)
+    assert counts() == ["2 deleted, 3 restored"]
 
 
 def test_the_list_of_one_author_or_channel_keeps_or_restores_it(

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F, OuterRef, Q, Subquery, Sum
 
 from moderation.domain.states import STEP_STATES, StepKind
-from moderation.models import Purge, PurgePeriod, Step
+from moderation.models import Purge, PurgePeriod, Step, Undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CopyCounts:
         return None if self.restored is None else self.copied - self.restored
 
 
-_STEPS, _PERIODS = Step._meta.db_table, PurgePeriod._meta.db_table
+_STEPS, _PERIODS, _UNDOS = Step._meta.db_table, PurgePeriod._meta.db_table, Undo._meta.db_table
 _FINAL = ", ".join(f"'{state}'" for state in STEP_STATES.final)
 
 # The conditions are those of partial indexes: of 50,000 steps only those are read that are held, failed or deferred.
@@ -77,6 +77,13 @@ FROM unnest(%(purges)s::bigint[]) AS purge (id)
 """
 
 
+_RESTORED = f"""
+SELECT coalesce(sum(deleted + already_gone - undone), 0), coalesce(sum(undone), 0)
+    - (SELECT coalesce(sum(withdrawn + still_purged), 0) FROM {_UNDOS} WHERE purge_id = %(purge)s)
+FROM {_PERIODS} WHERE purge_id = %(purge)s
+"""
+
+
 def count_decided(purge_ids: Sequence[int]) -> dict[int, int]:
     """Return the number of messages with a verified outcome, all but `left`, by the IDs of purges, in one query."""
     with connection.cursor() as cursor:
@@ -87,6 +94,24 @@ def count_decided(purge_ids: Sequence[int]) -> dict[int, int]:
 def count_still_deleted(purge: Purge) -> int:
     """Return the number of messages that the purge deleted or found already gone, without restored ones."""
     return sum_up(purge)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredCounts:
+    """Counts of a purge that was undone in part. still_deleted: with those already gone. restored: also by imports."""
+
+    still_deleted: int
+    restored: int
+
+
+def count_restored(purge: Purge) -> RestoredCounts:
+    """Return how many messages are still deleted and how many were restored, in one query.
+
+    Those that their author withdrew, or that another purge deletes, are neither.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_RESTORED, {"purge": purge.pk})
+        return RestoredCounts(*map(int, cursor.fetchone() or ()))
 
 
 def count_each_still_deleted(purge_ids: Sequence[int]) -> dict[int, int]:
