@@ -42,6 +42,7 @@ from tests.moderation.channels import (
 )
 from tests.pages.conftest import PreviewedPurge
 from tests.pages.reading import read_html
+from tests.pages.test_receipt import lines_of
 from tests.pages.test_without_script import read_fields
 
 SignIn = Callable[[User], Client]
@@ -258,19 +259,24 @@ def test_an_author_then_a_channel_then_selected_messages_are_restored(
     page = read_html(client, path)
     assert "Restore Victor 71 (20)" in page
     page = undo({"author": str(VICTOR)})
-    assert "20 messages restored, 20 still deleted." in page
+    assert outcome_of(page) == ["20", "20"]
     assert ids_of(channels[0], bucket()) == ids[:20:2]
     assert "Restore Victor 71" not in page
     page = undo({"channel": str(channels[0].pk)})
-    assert "30 messages restored, 10 still deleted." in page
+    assert outcome_of(page) == ["30", "10"]
     assert ids_of(channels[0], bucket()) == ids[:20]
     assert ids_of(channels[1], bucket()) == ids[20::2]
     listed = read_html(client, f"{path}messages/")
     assert re.findall(r'name="message_id" value="(-?\d+)"', listed) == [str(i) for i in ids[21::2]]
     page = undo({"selected": "1", "message_id": [str(ids[21]), str(ids[23])]})
-    assert "32 messages restored, 8 still deleted." in page
+    assert outcome_of(page) == ["32", "8"]
     assert "Restore the other 8 messages" in page
     assert ids_of(channels[1], bucket()) == sorted([*ids[20::2], ids[21], ids[23]])
+
+
+def outcome_of(page: str) -> list[str]:
+    """Return how many messages the receipt counts as restored, and as still deleted."""
+    return [lines_of(page)[name] for name in ("restored since", "still deleted")]
 
 
 def restores_of(page: str, purge: Purge) -> dict[str, str]:

@@ -116,6 +116,8 @@ def test_it_says_how_many_were_restored_since(mona: User, sign_in: SignIn) -> No
     lines = lines_of(receipt_of(client, run_to_end(purge).pk))
     names = ("Deleted", "restored since", "still deleted", "Included")
     assert [lines[name] for name in names] == ["5", "2", "3", "5"]
+    # No notice repeats it.
+    assert squeeze(client.get(f"/purges/{purge.pk}/").content.decode()).count("still deleted") == 1
 
 
 def test_only_those_who_may_read_the_audit_log_get_a_link_to_it(
