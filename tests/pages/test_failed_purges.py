@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 
@@ -72,6 +73,19 @@ def test_failed_messages_need_attention_until_a_retry_and_held_ones_do_not(sign_
     retry_purge(failed.pk, moderator=moderator)
     run_to_end(failed)
     assert "attention" not in headings_of(failed, client, "/")
+
+
+def test_the_period_of_a_failure_opens_the_list_of_its_messages(sign_in: SignIn) -> None:
+    channel = make_guild_channel()
+    moderator = member("max", Role.MODERATOR, channel)
+    purge, client = purge_with_failures(moderator, channel), sign_in(moderator)
+    assert purge.steps.update(failed_ids=pack_ids(old_ids(20)[4:6])) == 1
+    failures = read_page(client, f"/purges/{purge.pk}/").partition('id="failures"')[2].partition("</li>")[0]
+    (url,) = re.findall(rf'<a href="(/purges/{purge.pk}/messages/[^"]*)">\s*<b class="nowrap">', failures)
+    listed = read_page(client, html.unescape(url))
+    assert "Only messages in <b><bdi>" in listed
+    # It begins with the first of them.
+    assert re.findall(r'<span class="outcome">([^<]*)<', listed)[:3] == ["failed", "failed", "deleted"]
 
 
 def test_the_panel_counts_the_messages_of_each_failure(sign_in: SignIn) -> None:
