@@ -208,10 +208,10 @@ def test_each_purge_states_whether_it_has_deleted_the_messages_or_will(mona: Use
     Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.WAITING)
     assert [">To be deleted<" in shown for shown in lines()] == [True, True]
     Purge.objects.filter(pk=waiting.pk).update(state=PurgeState.QUEUED)
-    assert "messages included in 2 purges (not all deleted yet)" in activity_of(client, person.pk)
+    assert "messages included in 2 purges (not finished)" in activity_of(client, person.pk)
     run_to_end(waiting)
     assert [">Deleted<" in shown for shown in lines()] == [True, True]
-    assert "(not all deleted yet)" not in activity_of(client, person.pk)
+    assert "(not finished)" not in activity_of(client, person.pk)
     assert page_of(client, person.pk).count(">Deleted<") == 2
 
 
