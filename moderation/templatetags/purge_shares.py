@@ -141,7 +141,9 @@ def _draw_channel_action(share: ChannelShare, name: str, context: template.Conte
     """Render the last cell, if the table has such a column."""
     action: SafeString | str = ""
     if context["undo"].may_undo:
-        note = _("restored") if share.is_restored else _("not deleted")
+        # Those that their author withdrew, or that another purge deletes too, are not restored.
+        back = _("restored") if context["shows_restored"] else _("nothing left to restore")
+        note = back if share.is_restored else _("not deleted")
         action = _draw_channel_restore(share, name, context) if share.deleted else fill(_NOTE, note)
     elif context["may_confirm"]:
         label = _("Keep this channel: %(who)s")

@@ -66,6 +66,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
     channel_id, author_id = read_cursor(request.GET, "channel"), read_cursor(request.GET, "author")
     import_id = _read_import(request.GET)
     restored = next((each for each in imports_of(purge) if each.import_id == import_id), None) if import_id else None
+    is_filtered = any(each is not None for each in (channel_id, author_id, import_id))
     error_message, excluded, page = "", [], ManifestPage((), None)
     try:
         page = list_manifest(
@@ -107,7 +108,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "only_channel": visible_channels(request.user).filter(pk=channel_id).first()
         if channel_id is not None
         else None,
-        "restored_part": count_restored(purge) if purge.state in _UNDONE_IN_PART else None,
+        "restored_part": count_restored(purge) if purge.state in _UNDONE_IN_PART and not is_filtered else None,
         "has_several_channels": len(purge.selection["channels"]) != 1,
         "import_id": import_id,
         "restored": restored,

@@ -14,7 +14,7 @@ from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.operations.lookup import jump
 from tests.conftest import give, make_user
-from tests.moderation.channels import confirm, everything, make_channel, old_ids, preview, purge_now, write
+from tests.moderation.channels import everything, make_channel, old_ids, preview, purge_now, write
 
 SignIn = Callable[[User], Client]
 
@@ -51,17 +51,19 @@ def test_a_part_of_a_reason_lists_purges_however_old(
 
 
 def test_while_one_types_only_recent_purges_are_searched_and_the_box_says_so(
-    purge: Purge, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+    purge: Purge, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, link = sign_in(mona), f'href="/purges/{purge.pk}/"'
+    # Of a server in which no other test confirms purges.
+    channel, gina = Channel.objects.get(pk=purge.selection["channels"][0]), make_user("gina", group=None)
+    give(gina, Role.MODERATOR, guild_id=channel.guild_id)
+    client, link = sign_in(gina), f'href="/purges/{purge.pk}/"'
     none = "No server, channel, user, recent purge or page has this name."
     monkeypatch.setattr(jump, "PURGES_SEARCHED", 2)
-    for is_recent in (True, True, False):
+    for number, is_recent in enumerate((True, True, False)):
         suggested = client.get("/find/suggestions/", {"q": purge.reason}).content.decode()
         assert ((link in suggested), (none in suggested)) == (is_recent, not is_recent)
-        channel = make_channel()
-        write(channel, old_ids(1))
-        confirm(mona, preview(mona, everything(channel)))
+        write(channel, old_ids(1, buckets_ago=4 + number))
+        purge_now(gina, everything(channel))
     assert link in find(client, purge.reason)
 
 

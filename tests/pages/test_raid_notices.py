@@ -74,6 +74,7 @@ def test_a_raid_is_on_pages_of_the_admin_too(ada: User, sign_in: SignIn) -> None
     assert "page-notice critical" not in read_page(sign_in(ada), "/admin/")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("group", "may_act"),
     [
@@ -89,6 +90,7 @@ def test_every_page_has_the_notice_for_those_who_may_act_only(group: str | None,
     check_pages(make_user("mona", group=group), make_previewed_purge(), report_raids(1)[0], is_noticed=may_act)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("is_there", [True, False])
 def test_every_page_of_a_moderator_has_the_notice_of_their_server_only(is_there: bool) -> None:
     made, (channel,) = make_previewed_purge(), report_raids(1)

@@ -361,8 +361,8 @@ def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[List
 
 
 def _attempt_of(run: JobRun) -> int:
-    """Return the number of an automatic run among the attempts of its slot; 0 for another run."""
-    if run.requested_by_id is not None or (run.slot is None and run.retry_of_id is None):
+    """Return the number of a run among the attempts of its slot, which a user may have brought forward; 0 without."""
+    if run.slot is None and run.retry_of_id is None:
         return 0
     attempts = attempts_of(run)
     return 0 if attempts[-1].slot is None else len(attempts)

@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import ceil
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import F, Max, Min, QuerySet
+from django.db.models import F, QuerySet
 
 from chatstore.domain.buckets import BucketKey, bucket_of
 from chatstore.domain.messages import AUTHOR_ID, MESSAGE_ID, Message, Page
@@ -84,24 +85,27 @@ def sample_manifest(user: Actor, purge: Purge, summary: Summary) -> Samples:
         {channels[0].pk: (summary.oldest, summary.newest)} if summary.channel_count == 1 else _ends_in(purge, channels)
     )
     limit = (SAMPLES if len(channels) == 1 else SAMPLES_OF_SEVERAL) // len(channels)
+    reads = ceil(MAX_READS / len(channels))
     oldest, newest = list[SampleWindow](), list[SampleWindow]()
     for channel in channels:
-        oldest_buckets, newest_buckets = ends[channel.pk]
+        # None if the preview was narrowed after its summary was read.
+        oldest_buckets, newest_buckets = ends.get(channel.pk, ((), ()))
         first = _end_of(purge, oldest_buckets, newest=False, limit=limit)
         last = _end_of(purge, newest_buckets, newest=True, limit=limit)
         last = [pair for pair in last if pair not in set(first)]
-        reads = MAX_READS // len(channels)
         oldest += (shown := _windows_of(channel, first, newest=False, reads=reads))
         newest += _without(_windows_of(channel, last, newest=True, reads=reads), shown=shown)
     _mark_matched(purge, windows := [*oldest, *newest])
     return Samples(oldest, newest, is_whole=sum(len(window.matched) for window in windows) == summary.count)
 
 
-def _ends_in(purge: Purge, channels: Sequence[Channel]) -> dict[int, tuple[list[BucketKey], list[BucketKey]]]:
-    """Return the first and the last bucket of a manifest in each of some channels."""
-    entries = purge.manifest_buckets.filter(channel_id__in=[channel.pk for channel in channels]).order_by()
-    ends = entries.values_list("channel_id").annotate(first=Min("bucket"), last=Max("bucket"))
-    return {channel_id: ([(channel_id, first)], [(channel_id, last)]) for channel_id, first, last in ends}
+def _ends_in(purge: Purge, channels: Sequence[Channel]) -> dict[int, tuple[Sequence[BucketKey], Sequence[BucketKey]]]:
+    """Return the first and the last buckets of a manifest in each of some channels that has any, as many as samples."""
+    entries = purge.manifest_buckets.filter(channel_id__in=[channel.pk for channel in channels]).order_by("bucket")
+    keys: dict[int, list[BucketKey]] = defaultdict(list)
+    for channel_id, bucket in entries.values_list("channel_id", "bucket"):
+        keys[channel_id].append((channel_id, bucket))
+    return {channel_id: (found[:SAMPLES], found[-SAMPLES:]) for channel_id, found in keys.items()}
 
 
 def newest_matches(user: Actor, purge: Purge, summary: Summary) -> list[SampleWindow]:

@@ -67,6 +67,10 @@ class Picker {
   }
 
   draw() {
+    // People and channels share names: the handle or the guild comes first in the note. What is told apart only by
+    // the end of the note, such as two channels of a guild, has the whole note.
+    const markOf = (pick) => pick.note.split(" · ")[0];
+    const isAlike = (pick) => (other) => other.label === pick.label && markOf(other) === markOf(pick);
     this.chips.replaceChildren(...this.picked.map((pick) => {
       const chip = document.createElement("li");
       const name = document.createElement("bdi");
@@ -78,10 +82,9 @@ class Picker {
       remove.setAttribute("aria-label", pickerTemplate.dataset.remove.replace("#", pick.label));
       chip.append(...avatarOf(pick), name);
       if (pick.note) {
-        // People and channels share names: the handle or the guild comes first in the note.
         const mark = document.createElement("bdi");
         mark.className = "small";
-        [mark.textContent] = pick.note.split(" · ");
+        mark.textContent = this.picked.filter(isAlike(pick)).length > 1 ? pick.note : markOf(pick);
         chip.append(mark);
       }
       chip.append(remove);

@@ -102,6 +102,27 @@ def test_each_of_several_channels_has_its_first_and_its_last_messages(mona: User
     }
 
 
+def test_messages_that_are_far_apart_in_several_channels_have_samples_too(mona: User, channel: Channel) -> None:
+    channels = [channel, make_channel()]
+    ids = [message_id for ago in (6, 5, 4) for message_id in old_ids(1, buckets_ago=ago)]
+    for one in channels:
+        write(one, ids)
+    purge = preview(mona, Selection(channel_ids=tuple(one.pk for one in channels), where=Author((VICTOR,))))
+    samples = samples_of(mona, purge)
+    assert samples.is_whole
+    assert {window.channel for window in samples.oldest} == {*channels}
+
+
+def test_a_preview_that_is_narrowed_meanwhile_has_the_samples_of_what_is_left(mona: User, channel: Channel) -> None:
+    other = make_channel()
+    for one in (channel, other):
+        write(one, old_ids(3))
+    purge = preview(mona, Selection(channel_ids=(channel.pk, other.pk), where=Author((VICTOR,))))
+    before = summary_of(purge)
+    purge.manifest_buckets.filter(channel_id=other.pk).delete()
+    assert {window.channel for window in sample_manifest(mona, purge, before).oldest} == {channel}
+
+
 def test_of_many_channels_the_largest_have_samples(mona: User, channel: Channel) -> None:
     channels = [channel, *(make_channel() for _ in range(4))]
     ids = old_ids(60)
