@@ -144,15 +144,17 @@ class Selection:
     @property
     def includes_pinned(self) -> bool:
         """True if matching pinned messages are deleted too because that was chosen."""
-        return self.where is not None and self.with_pinned and "pinned" not in columns_of(self.where)
+        return self._follows_choice_on_pinned and self.with_pinned
 
     @property
     def keeps_pinned(self) -> bool:
-        """True if matching pinned messages are kept.
+        """True if matching pinned messages are kept."""
+        return self._follows_choice_on_pinned and not self.with_pinned
 
-        A filter with its own condition on pinned messages decides itself.
-        """
-        return self.where is not None and not self.with_pinned and "pinned" not in columns_of(self.where)
+    @property
+    def _follows_choice_on_pinned(self) -> bool:
+        # A filter with its own condition on pinned messages decides itself.
+        return self.where is not None and "pinned" not in columns_of(self.where)
 
     def matcher(
         self,

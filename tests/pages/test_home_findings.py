@@ -177,23 +177,32 @@ def test_the_action_that_the_page_of_a_bucket_recommends_is_a_button_of_its_find
     run.delete()
 
 
-def test_no_action_is_offered_where_the_user_may_request_no_runs(sign_in: SignIn) -> None:
+def open_loss(channel: Channel, bucket: int) -> Finding:
+    return open_finding(
+        MISSING_SURVIVORS, f"{channel.pk}:{bucket}:47.0", Problem(Severity.CRITICAL, "A message is missing")
+    )
+
+
+@pytest.mark.parametrize(("open_one", "action"), [(open_heavy_finding, "compact"), (open_loss, "repair")])
+def test_no_action_is_offered_where_the_user_may_request_no_runs(
+    open_one: Callable[[Channel, int], object], action: str, sign_in: SignIn
+) -> None:
     operator = make_user("olga", group=None)
     give(operator, Role.OPERATOR)
     private, public = make_channel(), make_channel(guild="Harbour")
     for channel in (private, public):
-        open_heavy_finding(channel, -3)
+        open_one(channel, -3)
     client = sign_in(operator)
     offered = re.findall(r'action="/channels/(\d+)/health/-3/', findings_of(client.get("/").content.decode()))
     assert offered == [str(public.pk)]
-    assert client.post(f"/channels/{private.pk}/health/-3/compact/").status_code == 404
+    assert client.post(f"/channels/{private.pk}/health/-3/{action}/").status_code == 404
 
 
 def test_missing_messages_are_repaired_from_their_finding(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     # Over the limit of tombstones as well, which has another remedy once a repair covers the deletes.
     open_heavy_finding(channel, -3)
-    loss = open_finding(MISSING_SURVIVORS, f"{channel.pk}:-3:47.0", Problem(Severity.CRITICAL, "A message is missing"))
+    loss = open_loss(channel, -3)
     client, bucket_page = sign_in(otto), f"/channels/{channel.pk}/health/-3/"
     for path in ("/", "/health/", f"/channels/{channel.pk}/health/"):
         html = client.get(path).content.decode()
@@ -211,18 +220,6 @@ def test_missing_messages_are_repaired_from_their_finding(otto: User, sign_in: S
     assert html.count(f'href="/maintenance/runs/{run.pk}/"') == 2
     assert f'action="/findings/{loss.pk}/acknowledge/"' in html
     run.delete()
-
-
-def test_no_repair_is_offered_where_the_user_may_request_no_runs(sign_in: SignIn) -> None:
-    operator = make_user("olga", group=None)
-    give(operator, Role.OPERATOR)
-    private, public = make_channel(), make_channel(guild="Harbour")
-    for channel in (private, public):
-        open_finding(MISSING_SURVIVORS, f"{channel.pk}:-3:47.0", Problem(Severity.CRITICAL, "A message is missing"))
-    client = sign_in(operator)
-    offered = re.findall(r'action="/channels/(\d+)/health/-3/', findings_of(client.get("/").content.decode()))
-    assert offered == [str(public.pk)]
-    assert client.post(f"/channels/{private.pk}/health/-3/repair/").status_code == 404
 
 
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:

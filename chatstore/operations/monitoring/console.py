@@ -86,7 +86,7 @@ class ListedRun:
 
     title, description: of its job; empty description if the job no longer exists. subject: the bucket that it
     is about, if any. seconds: duration so far; None: not started. is_upcoming: it is scheduled for later. attempt: its
-    number among the attempts of a scheduled run, of which there are at most `max_attempts`; 0: it is not retried.
+    number among the attempts of a scheduled run, of which there are at most `max_attempts`; 0: it has none.
     """
 
     run: JobRun
@@ -362,8 +362,6 @@ def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[List
 
 def _attempt_of(run: JobRun) -> int:
     """Return the number of a run among the attempts of its slot, which a user may have brought forward; 0 without."""
-    if run.slot is None and run.retry_of_id is None:
-        return 0
     attempts = attempts_of(run)
     return 0 if attempts[-1].slot is None else len(attempts)
 

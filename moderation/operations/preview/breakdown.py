@@ -23,7 +23,7 @@ class ChannelShare:
     """Part of a channel. channel: None if the viewer may not see it. at: the first day of it there.
 
     kept: messages kept in the same periods; None: not counted. deleted: messages that the purge deleted and that were
-    not restored. is_restored: undos restored all that it deleted there. undone: messages that it no longer deletes.
+    not restored. undone: messages that it no longer deletes.
     """
 
     channel_id: int
@@ -31,9 +31,13 @@ class ChannelShare:
     matched: int
     kept: int | None
     deleted: int
-    is_restored: bool
     undone: int
     at: str
+
+    @property
+    def is_restored(self) -> bool:
+        """True if undos restored all that the purge deleted there."""
+        return self.undone > 0 and not self.deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,6 @@ def share_by_channel(
             one.matched - deleted_since.get(one.channel_id, 0),
             one.kept,
             (counts := deleted.get(one.channel_id, none)).left,
-            counts.undone > 0 and not counts.left,
             counts.undone,
             bucket_days(one.first_bucket)[0].isoformat(),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import secrets
-from typing import Literal
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -90,37 +90,38 @@ def test_the_channels_and_the_jobs_of_an_operator(site: Site, width: int) -> Non
         expect(page.get_by_role("columnheader", name="State")).to_have_count(1)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_columns_of_the_channels_are_whole_on_a_laptop(site: Site, scheme: Literal["light", "dark"]) -> None:
+@pytest.fixture(params=["light", "dark"])
+def large_table(request: pytest.FixtureRequest, site: Site) -> Iterator[tuple[Page, str]]:
+    """Open a laptop's window in each color scheme; yield the URL of a table of channels with long figures."""
     name = f"harbour {secrets.token_hex(6)}"
     with browse_as(create_account("otto"), site) as page:
         in_thread(lambda: make_large(name))
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=request.param)
         page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto(f"{site.url}/health/channels/?server={name}")
-        expect(page.get_by_role("link", name="43 hours ago")).to_be_visible()
-        expect_fits(page, *page.get_by_role("columnheader").all(), *page.get_by_role("cell").all())
+        yield page, f"{site.url}/health/channels/?server={name}"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_heading_of_the_channels_shows_that_it_sorts(site: Site, scheme: Literal["light", "dark"]) -> None:
-    name = f"harbour {secrets.token_hex(6)}"
-    with browse_as(create_account("otto"), site) as page:
-        in_thread(lambda: make_large(name))
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": 1280, "height": 800})
-        headings = page.get_by_role("columnheader")
-        for sort, shown in (("-state", "↓"), ("-bytes", "↓"), ("uncovered", "↑")):
-            page.goto(f"{site.url}/health/channels/?server={name}&sort={sort}")
-            expect_fits(page, *headings.all(), *page.get_by_role("cell").all())
-            current = COLUMNS.index(sort.removeprefix("-"))
-            contents = headings.locator("a").evaluate_all(
-                "links => links.map(link => getComputedStyle(link, '::after').content)"
-            )
-            marks = [re.sub("[^↑↓↕]", "", content) for content in contents]
-            assert marks == ["↕"] * current + [shown] + ["↕"] * (len(COLUMNS) - current - 1)
-        # The direction is in `aria-sort`, so marks are not part of the names.
-        expect(headings.first.get_by_role("link", name="Channel", exact=True)).to_be_visible()
+def test_all_columns_of_the_channels_are_whole_on_a_laptop(large_table: tuple[Page, str]) -> None:
+    page, url = large_table
+    page.goto(url)
+    expect(page.get_by_role("link", name="43 hours ago")).to_be_visible()
+    expect_fits(page, *page.get_by_role("columnheader").all(), *page.get_by_role("cell").all())
+
+
+def test_every_heading_of_the_channels_shows_that_it_sorts(large_table: tuple[Page, str]) -> None:
+    page, url = large_table
+    headings = page.get_by_role("columnheader")
+    for sort, shown in (("-state", "↓"), ("-bytes", "↓"), ("uncovered", "↑")):
+        page.goto(f"{url}&sort={sort}")
+        expect_fits(page, *headings.all(), *page.get_by_role("cell").all())
+        current = COLUMNS.index(sort.removeprefix("-"))
+        contents = headings.locator("a").evaluate_all(
+            "links => links.map(link => getComputedStyle(link, '::after').content)"
+        )
+        marks = [re.sub("[^↑↓↕]", "", content) for content in contents]
+        assert marks == ["↕"] * current + [shown] + ["↕"] * (len(COLUMNS) - current - 1)
+    # The direction is in `aria-sort`, so marks are not part of the names.
+    expect(headings.first.get_by_role("link", name="Channel", exact=True)).to_be_visible()
 
 
 def test_figures_that_are_unknown_are_dashes_on_a_card_with_others(site: Site) -> None:
