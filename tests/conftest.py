@@ -87,12 +87,18 @@ def _rank(path: str) -> int:
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
-    """Keep the tests of a file on one worker, and those of a folder that starts or stops shared processes."""
+    """Keep the tests of a file on one worker, and those of a folder that starts or stops shared processes.
+
+    Those of the file `LONG` take as long as half of the others of its folder: they have such processes of their own.
+    """
 
     FOLDERS = ("tests/outage", "tests/pages/browser", "tests/moderation/faults/real_workers")
+    LONG = "tests/pages/browser/test_accessibility.py"
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
+        if file == self.LONG:
+            return file
         return next((folder for folder in self.FOLDERS if file.startswith(f"{folder}/")), file)
 
 

@@ -68,12 +68,17 @@ def test_a_worker_has_the_servers_of_its_number_and_never_those_of_a_run(environ
         ("tests/imports/test_files.py::test_a[x::y]", "tests/imports/test_files.py"),
         ("tests/outage/test_findings.py::test_b", "tests/outage"),
         ("tests/pages/browser/test_maintenance.py::test_c", "tests/pages/browser"),
+        ("tests/pages/browser/test_accessibility.py::test_e[x]", "tests/pages/browser/test_accessibility.py"),
         ("tests/pages/test_csp.py::test_d", "tests/pages/test_csp.py"),
     ],
 )
 def test_one_worker_runs_a_file_or_a_folder_that_shares_its_processes(nodeid: str, together: str) -> None:
     scheduling = object.__new__(Scheduling)
     assert scheduling._split_scope(nodeid) == together
+
+
+def test_the_file_with_processes_of_its_own_exists() -> None:
+    assert (PROJECT_ROOT / Scheduling.LONG).exists()
 
 
 def test_every_grouped_folder_exists() -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db.models import F
 from playwright.sync_api import Page
 
 from chatstore.models import Finding
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
-from moderation.models import StaffSession
+from moderation.models import Purge, StaffSession
 from moderation.sessions import SessionStore
 from tests.pages.second_factors import code_of
 from tests.pages.serving import Site, enter_password, in_thread
 
 Act = Callable[[Page], None]
 """Does something on the page that is open."""
+
+RAID_AGE = dt.timedelta(days=1)
+"""More than since the raid of the scene began."""
 
 
 def click(selector: str) -> Act:
@@ -67,6 +72,19 @@ def reload_while_open(finding_id: int, shown: str) -> Act:
             in_thread(_set_open, finding_id, False)
 
     return act
+
+
+def without_answer(purge_id: int, act: Act) -> Act:
+    """Do something while a purge is older than the raid that it answers: the page of the raid is without it then."""
+
+    def act_before(page: Page) -> None:
+        in_thread(_move_draft, purge_id, -RAID_AGE)
+        try:
+            act(page)
+        finally:
+            in_thread(_move_draft, purge_id, RAID_AGE)
+
+    return act_before
 
 
 def delete_a_message(page: Page) -> None:
@@ -149,3 +167,7 @@ def _age_sessions(username: str) -> None:
         session = SessionStore(key)
         session["confirmed_at"] -= settings.CONFIRM_MINUTES * 60 + 1
         session.save()
+
+
+def _move_draft(purge_id: int, by: dt.timedelta) -> None:
+    Purge.objects.filter(pk=purge_id).update(created_at=F("created_at") + by)

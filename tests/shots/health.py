@@ -17,7 +17,7 @@ from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.health.probes import probe_channel
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.summaries import count_uncovered
-from chatstore.store import figures, ledger
+from chatstore.store import figures, ledger, top_partitions
 from tests.moderation.channels import WILMA, by_victor, now_ms, purge_now, recent_ids, write
 
 BUCKETS = 74
@@ -52,8 +52,8 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
             _fill(channel.pk, bucket, newest)
     unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
     _note(channel.pk, unhealthy.dead, tombstones=DEAD, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
-    _note(channel.pk, unhealthy.dead, hours=4, source="repair", **{SEEN_BY_REPAIR: DEAD})
-    _note(channel.pk, newest - 20, bytes=72_400_000, source="top partitions", hours=5)
+    _note(channel.pk, unhealthy.dead, hours=4, source=top_partitions.SOURCE, **{SEEN_BY_REPAIR: DEAD})
+    _note(channel.pk, newest - 20, bytes=72_400_000, source=top_partitions.SOURCE, hours=5)
     _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
     # A probe reads them, as does the page of the channel.
@@ -81,7 +81,7 @@ def _fill(channel_id: int, bucket: int, newest: int) -> None:
     # With a timestamp before any read, so that later writes win.
     ledger.set_live(channel_id, bucket, live, read_began_us=postgres_now_us())
     _note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours=6, source="own read")
-    _note(channel_id, bucket, bytes=(live.count or 0) * 310, hours=5, source="top partitions")
+    _note(channel_id, bucket, bytes=(live.count or 0) * 310, hours=5, source=top_partitions.SOURCE)
 
 
 def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", **found: int) -> None:

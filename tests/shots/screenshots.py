@@ -31,6 +31,7 @@ from tests.shots.acts import (
     sign_in_with_code,
     submit,
     unfold,
+    without_answer,
 )
 from tests.shots.health import UnhealthyChannel
 from tests.shots.maintenance import BROKEN, fake_heartbeats, fill_lists, finish_maintenance_scene, replace_runs
@@ -217,9 +218,10 @@ def _report_shots(scene: Scene) -> Iterator[Shot]:
 def _raid_shots(scene: Scene) -> Iterator[Shot]:
     notify = reload_while_open(scene.raid_finding, ".page-notice.critical")
     report = reload_while_open(scene.raid_finding, "form[action$='/dismiss/']")
+    before = without_answer(scene.asking.pk, report)
     yield Shot("raid-notice", "mona", "/", whole=False, act=notify)
     yield Shot("raid", "mona", f"/raids/{scene.raided}/", act=report)
-    yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False, act=report)
+    yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False, act=before)
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
     yield Shot("user-raider", "mona", f"/users/{scene.raider}/")
     yield Shot("raid-none", "mona", f"/raids/{scene.sample.channel_id}/")

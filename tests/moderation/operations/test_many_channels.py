@@ -94,8 +94,7 @@ def test_a_whole_guild_is_searched_and_no_other(mona: User) -> None:
     per_channel = {bucket.channel_id: bucket.matched for bucket in preview_of(purge).per_bucket}
     assert per_channel == {first.pk: 50, second.pk: 50}
     assert (
-        selection_summary(purge)
-        == "all messages in all channels of Gophers containing the words “nitro”, except pinned"
+        selection_summary(purge) == "all messages in all channels of Gophers containing the word “nitro”, except pinned"
     )
 
 

@@ -33,6 +33,9 @@ from tests.waiting import wait_until
 
 SCHEMES: dict[Literal["light", "dark"], tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 
+PARTS = 3
+"""Of a role's pages, each a test: one that runs alone waits until those of the other workers have ended."""
+
 FEWEST_PAGES = 6
 """Pages of one's own account, which staff without a role have."""
 
@@ -66,25 +69,27 @@ def faults_of_pages(page: Page, site: Site, paths: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("role", CAST)
-def test_no_page_of_a_role_has_a_violation(role: str, site: Site) -> None:
+def test_no_page_of_a_role_has_a_violation(role: str, part: int, site: Site) -> None:
     account = create_account(role)
     paths = list(read_pages(User.objects.get(username=account[0]), make_previewed_purge()))
     assert len(paths) >= (FEWEST_PAGES_OF_ROLES if CAST[role][0] else FEWEST_PAGES)
     with browse_as(account, site) as page:
-        assert faults_of_pages(page, site, paths) == []
+        assert faults_of_pages(page, site, paths[part::PARTS]) == []
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("role", [Role.MODERATOR, Role.ADMIN])
-def test_no_page_of_a_role_in_one_server_has_a_violation(role: Role, site: Site) -> None:
+def test_no_page_of_a_role_in_one_server_has_a_violation(role: Role, part: int, site: Site) -> None:
     account, made = create_account("tess"), make_previewed_purge()
     user = User.objects.get(username=account[0])
     give(user, role, guild_id=made.channel.guild_id)
     paths = list(read_pages(user, made))
     assert len(paths) >= FEWEST_PAGES_OF_ROLES
     with browse_as(account, site) as page:
-        assert faults_of_pages(page, site, paths) == []
+        assert faults_of_pages(page, site, paths[part::PARTS]) == []
 
 
 def make_purges() -> list[Purge]:

@@ -1,20 +1,27 @@
 """What a moderator waits for in Chromium: another channel, the mark of a selected row, the first matches.
 
-Measured on an import of the shape of a real export, and printed. The limits are those of a machine that does nothing
-else, so this runs alone.
+Measured on an import of the shape of a real export, or of the exports in the folder `EXPORTS`, and printed. The limits
+are those of a machine that does nothing else, so this runs alone, and of one that needs `REFERENCE_MS` for work that
+never changes. A slower one, such as one that shares its processors with others, gets as many times as long, up to
+`MAX_SLOWNESS`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
 import statistics
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from django.template import Context, Engine
+from playwright.sync_api import Browser, Page, Route
 
-from tests.pages.exports import SampleExport, write_sample_export
+from tests.pages.exports import write_sample_export
 from tests.pages.serving import Site, browse_as, create_account
 from tests.waiting import wait_until_idle
 
@@ -23,7 +30,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 ROUNDS = 9
 LIMITS_MS = {"channel": 300, "selection": 50, "first matches": 1_000}
 ATTEMPTS = 3
+REFERENCE_MS = 160
+"""Median of `measure_reference` on the machine of the limits."""
 
+MAX_SLOWNESS = 2.5
+
+WORD = "free"
+"""In both kinds of exports."""
+
+REFERENCE_ROWS = 400
+REFERENCE_PAGE = Engine().from_string(
+    "<!doctype html><style>body { font: 14px sans-serif } .row { display: grid; grid-template-columns: 40px 1fr auto }"
+    " .row a { padding: 2px } .row b { display: inline-flex; width: 16px; height: 16px }</style>"
+    '{% for number, text in rows %}<div class="row" id="r{{ number }}"><b></b><p>{{ text|upper }} '
+    '<a href="#r{{ number }}" title="{{ text }}">{{ number|add:1 }}</a></p>'
+    "<span>{{ text|truncatechars:20 }}</span></div>"
+    "{% endfor %}<script>window.scrollTo(0, document.documentElement.scrollHeight)</script>"
+)
 SELECT = """box => new Promise((resolve) => {
   const start = performance.now();
   box.click();
@@ -46,43 +69,69 @@ SWITCH = "() => { const [load] = performance.getEntriesByType('navigation'); ret
 
 
 @pytest.fixture
-def imported(site: Site, tmp_path: Path) -> Iterator[tuple[Page, list[SampleExport]]]:
+def channels(site: Site, tmp_path: Path) -> list[int]:
+    """Import exports, and return the two channels to switch between."""
+    if folder := os.environ.get("EXPORTS"):
+        site.manage("import_discord", folder)
+        largest = sorted(Path(folder).glob("*.json"), key=lambda path: path.stat().st_size)[-2:]
+        return [int(json.loads(path.read_text(encoding="utf-8"))["channel"]["id"]) for path in largest]
     samples = []
     for number in range(2):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        until = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=number)
-        samples.append(write_sample_export(folder, until=until))
+        (part := tmp_path / str(number)).mkdir()
+        samples.append(write_sample_export(part, until=dt.datetime.now(dt.UTC) - dt.timedelta(seconds=number)))
         site.manage("import_discord", str(samples[-1].path))
+    return [sample.channel_id for sample in samples]
+
+
+@pytest.fixture
+def page(site: Site) -> Iterator[Page]:
     with browse_as(create_account("mona"), site) as page:
-        yield page, samples
+        yield page
 
 
-def measure(page: Page, site: Site, samples: list[SampleExport]) -> dict[str, float]:
+def measure_reference(browser: Browser, site: Site) -> float:
+    """Return the median of how many ms a fixed template takes, and then Chromium to lay out its page."""
+    rows = [(number, f"row {number} of a fixed page with words to lay out") for number in range(REFERENCE_ROWS)]
+    # Of its own: a page whose requests are answered here does not use the cache.
+    page = browser.new_page()
+    times: list[float] = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        html = REFERENCE_PAGE.render(Context({"rows": rows}))
+        rendered_ms = (time.perf_counter() - began) * 1_000
+        page.route(f"{site.url}/reference", partial(Route.fulfill, body=html, content_type="text/html"))
+        page.goto(f"{site.url}/reference")
+        times.append(rendered_ms + page.evaluate(SWITCH))
+    page.close()
+    print(f"reference: median {statistics.median(times):.0f} ms, longest {max(times):.0f} ms")
+    return statistics.median(times)
+
+
+def measure(page: Page, site: Site, channels: list[int]) -> dict[str, float]:
     """Return the median of each wait, in ms, and print it."""
     switches, selections, matches = [], [], []
     for number in range(ROUNDS):
-        page.goto(f"{site.url}/channels/{samples[number % 2].channel_id}/")
+        page.goto(f"{site.url}/channels/{channels[number % 2]}/")
         switches.append(page.evaluate(SWITCH))
         selections.append(page.locator(".msg .select-input").nth(number).evaluate(SELECT))
     for number in range(ROUNDS):
-        page.goto(f"{site.url}/channels/{samples[number % 2].channel_id}/delete/")
+        page.goto(f"{site.url}/channels/{channels[number % 2]}/delete/")
         page.wait_for_load_state("networkidle")
-        matches.append(page.evaluate(MATCHES, "coins"))
+        matches.append(page.evaluate(MATCHES, WORD))
     found = {"channel": switches, "selection": selections, "first matches": matches}
     for name, times in found.items():
         print(f"{name}: median {statistics.median(times):.0f} ms, longest {max(times):.0f} ms")
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def test_switching_selecting_and_first_matches_feel_immediate(
-    imported: tuple[Page, list[SampleExport]], site: Site
-) -> None:
-    page, samples = imported
+def test_switching_selecting_and_first_matches_feel_immediate(page: Page, channels: list[int], site: Site) -> None:
+    browser = page.context.browser
+    assert browser is not None
     for _ in range(ATTEMPTS):
         # The servers still compact what earlier tests wrote.
         wait_until_idle()
-        medians = measure(page, site, samples)
-        if not (slow := {name: median for name, median in medians.items() if median > LIMITS_MS[name]}):
+        slowness = min(max(1.0, measure_reference(browser, site) / REFERENCE_MS), MAX_SLOWNESS)
+        medians = measure(page, site, channels)
+        if not (slow := {name: median for name, median in medians.items() if median > LIMITS_MS[name] * slowness}):
             break
-    assert not slow, f"in each of {ATTEMPTS} attempts"
+    assert not slow, f"in each of {ATTEMPTS} attempts, on a machine that takes {slowness:.2f} times as long"

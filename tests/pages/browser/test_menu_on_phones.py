@@ -68,6 +68,9 @@ def test_filters_keep_their_order_and_the_current_one_is_in_view(site: Site) -> 
         assert len(lefts) == len(links)
         assert lefts == sorted(lefts)
         assert page.evaluate("scrollY") == 0
+        # None is cut hard at an edge: there they fade, as the menu does.
+        pixels = page.locator("nav.filters").evaluate("row => getComputedStyle(row).maskImage")
+        assert "linear-gradient" in pixels
 
 
 def make_neighbours() -> tuple[Channel, Channel]:
