@@ -124,10 +124,25 @@ class ChatUser(models.Model):
         So is a name that pretends to have one, or that has spaces which no page shows. Query with `with_namesakes()`.
         """
         if self.has_twin:
-            # Not "…": a line may break between it and a digit.
-            return f"{self} (...{self.pk % 10_000:04})"
+            return f"{self} {self.id_end}"
         is_doubtful = self.has_namesake or _LOOKS_DISTINCT.search(str(self)) or str(self) != " ".join(str(self).split())
         return f"{self} (@{self.name})" if is_doubtful else str(self)
+
+    @property
+    def distinct_handle(self) -> str:
+        """The handle, with the end of the ID where `distinct_name` has it: "@victor.deals (...8452)"."""
+        return f"@{self.name} {self.id_end}" if self.has_twin else f"@{self.name}"
+
+    def handle_beside(self, shown_name: str) -> str:
+        """Return what `distinct_handle` says beyond the name that is shown; "" if nothing."""
+        if self.name != shown_name:
+            return self.distinct_handle
+        return self.id_end if self.has_twin else ""
+
+    @property
+    def id_end(self) -> str:
+        """The end of the ID: "(...8452)". Not "…": a line may break between it and a digit."""
+        return f"(...{self.pk % 10_000:04})"
 
 
 class GuildMember(models.Model):

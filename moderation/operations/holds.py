@@ -404,7 +404,7 @@ def _newest(holds: QuerySet[Hold]) -> list[Hold]:
 
 
 def _describe(user: Actor, found: Sequence[Hold]) -> list[ListedHold]:
-    users = ChatUser.objects.in_bulk([hold.author_id for hold in found if hold.author_id is not None])
+    users = ChatUser.objects.with_namesakes().in_bulk([hold.author_id for hold in found if hold.author_id is not None])
     mark_shared_names(user, (one for hold in found for one in (hold.placed_by, hold.lifted_by)), right=VIEW_HOLDS)
     in_channels = [hold.channel_id for hold in found if hold.channel_id is not None]
     channels = visible_channels(user).select_related("guild").in_bulk(in_channels)

@@ -13,9 +13,9 @@ from moderation.presentation.formats import format_datetime, format_short_day, k
 def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, to_the_minute: bool = False) -> str:
     """Return a handle and the creation of the account: "@victor.deals · bot · account created 11 Mar 2024".
 
-    made_at: None if it is not known. No line breaks within it.
+    handle: a user's `distinct_handle`. made_at: None if it is not known. No line breaks within it.
     """
-    parts = [f"@{show_hidden(handle)}", *([_("bot")] if is_bot else [])]
+    parts = [show_hidden(handle), *([_("bot")] if is_bot else [])]
     if made_at is not None:
         parts.append(describe_age(made_at, to_the_minute=to_the_minute))
     return " · ".join(parts)

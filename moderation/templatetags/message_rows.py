@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from django import template
@@ -30,6 +30,7 @@ from moderation.presentation.markup import shorten
 from moderation.presentation.member_roles import draw_member_role
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.people import describe_age
+from moderation.presentation.typed_dates import print_typed
 from moderation.templatetags.chat import clock, dated, draw_staff_name, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
@@ -90,7 +91,7 @@ class Page:
     """The page that shows messages, and what its viewer may do there.
 
     is_sample: the messages are an extract; they have no tools. is_dated: each shows its date. focus: the ID of the
-    message that the URL names.
+    message that the URL names. headings: those that were drawn, since most authors have several; see `_draw_heading`.
     """
 
     channel_id: int
@@ -102,6 +103,7 @@ class Page:
     may_view_purges: bool
     focus: int | None
     labels: Labels
+    headings: dict[tuple[Writer, bool], tuple[SafeString, SafeString | str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, context: template.Context, channel: Channel, *, is_sample: bool, is_dated: bool = True) -> Page:
@@ -281,7 +283,9 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
 
 
 def _draw_day(day: dt.date) -> SafeString:
-    return fill('<h2 class="day" data-day="{}">{}</h2>\n', day.isoformat(), formats.format_day(day))
+    """Render the heading of a day, with the day as the field of the timeline's date has it."""
+    pattern = '<h2 class="day" data-day="{}" data-typed="{}">{}</h2>\n'
+    return fill(pattern, day.isoformat(), print_typed(day.isoformat()), formats.format_day(day))
 
 
 def _draw_gaps(lines: Iterable[GapLine], *, may_view_purges: bool) -> SafeString:
@@ -387,7 +391,18 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
 
 
 def _draw_heading(row: MessageRow, page: Page) -> SafeString:
-    message, writer = row.message, row.writer
+    """Render the author, and the time between their name and the age of their account."""
+    known = page.headings.get((row.writer, row.continued))
+    if known is None:
+        known = page.headings[row.writer, row.continued] = _introduce(row, page)
+    named, age = known
+    pattern = '<header class="msg-head{}">\n{}{}{}\n</header>\n'
+    return fill(pattern, " sr" if row.continued else "", named, _draw_time(row.message, page), age)
+
+
+def _introduce(row: MessageRow, page: Page) -> tuple[SafeString, SafeString | str]:
+    """Return the author with what tells them apart, and the age of their account: they are drawn in two places."""
+    writer = row.writer
     tag = _("webhook") if writer.is_webhook else _("bot") if writer.is_bot else ""
     person = None if writer.is_webhook or row.continued else page.names.users.get(writer.user_id)
     name = (
@@ -396,14 +411,12 @@ def _draw_heading(row: MessageRow, page: Page) -> SafeString:
         else fill('<bdi class="author">{}</bdi>', writer.name)
     )
     named = fill('{}\n<span class="tag">{}</span>', name, tag) if tag else name
-    return fill(
-        '<header class="msg-head{}">\n{}\n{}{}{}\n</header>\n',
-        " sr" if row.continued else "",
-        _draw_named(named, person) if person else named,
+    introduced = fill(
+        "{}\n{}",
+        _draw_named(named, handle) if person and (handle := person.handle_beside(writer.name)) else named,
         fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
-        _draw_time(message, page),
-        _draw_age(person) if person else "",
     )
+    return introduced, _draw_age(person) if person else ""
 
 
 def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) -> SafeString:
@@ -415,10 +428,10 @@ def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) ->
     return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, note, writer.name)
 
 
-def _draw_named(name: SafeString, person: ChatUser) -> SafeString:
-    """Render beside the name the handle, which tells those apart who share it."""
-    pattern = '<span class="named">\n{}\n<bdi class="handle quiet">@{}</bdi>\n</span>'
-    return fill(pattern, name, show_hidden(person.name))
+def _draw_named(name: SafeString, handle: str) -> SafeString:
+    """Render beside the name the handle, which tells those apart who share the name."""
+    pattern = '<span class="named">\n{}\n<bdi class="handle quiet">{}</bdi>\n</span>'
+    return fill(pattern, name, show_hidden(handle))
 
 
 def _draw_age(person: ChatUser) -> SafeString | str:

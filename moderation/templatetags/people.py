@@ -61,4 +61,4 @@ def or_id(name: object, user_id: int) -> str:
 def account_note(person: ChatUser) -> str:
     """Return the handle of a chat user and the day on which the account was created."""
     made_at = account_made_at(person.pk, now=timezone.now())
-    return describe_account(person.name, is_bot=person.is_bot, made_at=made_at)
+    return describe_account(person.distinct_handle, is_bot=person.is_bot, made_at=made_at)

@@ -55,11 +55,11 @@ def _draw_author(author: AuthorShare, context: template.Context) -> SafeString:
         url_of("purge_messages", purge.pk),
         author.user_id,
         fill_named(count, shown=shown),
-        manifest.count or 1,
+        context["shown_in_all"] or 1,
         author.count,
         name,
         shown,
-        _draw_narrowing(author, name) if context["may_confirm"] and not is_alone else "",
+        _draw_narrowing(author, name) if context["may_confirm"] and author.count and not is_alone else "",
         _draw_restore(author, name, context) if context["undo"].may_undo and not is_alone else "",
     )
 

@@ -215,12 +215,17 @@ def describe_rows(rows: Sequence[Channel] | Sequence[Guild] | Sequence[ChatUser]
     picks = [describe_row(row) for row in described]
     tell_apart: tuple[Callable[[Named, Pick], Pick], ...] = (_with_minute, _with_id)
     for add in tell_apart:
-        alike = Counter((pick.label, pick.note) for pick in picks)
+        keys = [_without_id_end(row, pick) for row, pick in zip(described, picks, strict=True)]
+        alike = Counter(keys)
         picks = [
-            add(row, pick) if alike[pick.label, pick.note] > 1 else pick
-            for row, pick in zip(described, picks, strict=True)
+            add(row, pick) if alike[key] > 1 else pick for row, pick, key in zip(described, picks, keys, strict=True)
         ]
     return picks
+
+
+def _without_id_end(row: Named, pick: Pick) -> tuple[str, str]:
+    """Return what is read, without the end of an ID: it is there to be found in summaries, and says nothing itself."""
+    return pick.label, pick.note.replace(row.id_end, "") if isinstance(row, ChatUser) else pick.note
 
 
 def _with_minute(row: Named, pick: Pick) -> Pick:
@@ -239,6 +244,6 @@ def _describe_channel(channel: Channel) -> Pick:
 
 def _describe_user(user: ChatUser, *, to_the_minute: bool = False) -> Pick:
     made_at = account_made_at(user.pk, now=timezone.now())
-    note = describe_account(user.name, is_bot=user.is_bot, made_at=made_at, to_the_minute=to_the_minute)
+    note = describe_account(user.distinct_handle, is_bot=user.is_bot, made_at=made_at, to_the_minute=to_the_minute)
     name = str(user)
     return Pick(str(user.pk), show_hidden(name), note, (tone_of(user.pk), initials_of(name)))

@@ -166,6 +166,6 @@ def _name_authors(purge: Purge, part: UndoPart, *, is_whole: bool) -> tuple[list
     """
     manifest = summary_of(purge)
     wanted = [author_id for author_id, _ in manifest.authors[:AUTHORS_NAMED]] if is_whole else part.author_ids
-    known = ChatUser.objects.in_bulk(wanted)
+    known = ChatUser.objects.with_namesakes().in_bulk(wanted)
     authors = [(str(known.get(i) or name_unknown(i)), known.get(i)) for i in wanted]
     return authors, manifest.author_count if is_whole else len(authors)

@@ -16,6 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
+from moderation.domain.filters import Author
+from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.selection import parsing
 from moderation.operations.selection.parsing import MAX_CANDIDATES
@@ -186,3 +188,51 @@ def test_messages_show_the_handles_of_their_authors_and_the_ages_of_the_accounts
     assert handles_of(client.get(f"/purges/{purge.pk}/").content.decode()) == shown
     assert handles_of(client.get(f"/purges/{purge.pk}/messages/").content.decode()) == shown
     assert handles_of(client.get(f"/channels/{channel.pk}/").content.decode()) == shown
+
+
+def test_those_of_one_name_and_handle_are_told_apart_by_the_same_end_of_the_id_everywhere(
+    victors: list[ChatUser], mona: User, sign_in: SignIn
+) -> None:
+    channel, ids, handle = make_channel(), old_ids(2), victors[0].name
+    ChatUser.objects.filter(pk=victors[1].pk).update(name=handle)
+    for victor, message_id in zip(victors, ids, strict=True):
+        write(channel, [message_id], author=victor.pk)
+    name, client = victors[0].display_name, sign_in(mona)
+    purge = preview(mona, Selection(channel_ids=(channel.pk,), where=Author((victors[1].pk,))))
+    ends = [f"(...{victor.pk % 10_000:04})" for victor in victors]
+    page = client.get(f"/purges/{purge.pk}/").content.decode()
+    assert f"by {name} {ends[1]} in" in html.unescape(page)
+    assert f'<bdi class="quiet small">@{handle} {ends[1]} · account created' in page  # by author
+    assert f'<bdi class="handle quiet">@{handle} {ends[1]}</bdi>' in page
+    whole = client.get(f"/purges/{preview(mona, everything(channel)).pk}/").content.decode()
+    timeline = client.get(f"/channels/{channel.pk}/").content.decode()
+    for end in ends:
+        assert f'<bdi class="quiet small">@{handle} {end} · account created' in whole
+        assert f'<bdi class="handle quiet">@{handle} {end}</bdi>' in timeline
+    # The user's page and the results of a search.
+    for victor, end in zip(victors, ends, strict=True):
+        assert f"<bdi>@{handle} {end}</bdi>" in client.get(f"/users/{victor.pk}/").content.decode()
+    found = client.get("/find/", {"q": name}).content.decode()
+    assert all(f"@{handle} {end}" in found for end in ends)
+    # The chips of the composer, what it suggests, and the users between whom it asks.
+    chips = client.get(f"/channels/{channel.pk}/delete/", {"authors": victors[1].pk}).content.decode()
+    assert f"@{handle} {ends[1]} " in chips
+    asked = client.post(f"/channels/{channel.pk}/delete/", {"authors": name}).content.decode()
+    assert all(f"@{handle} {end} · " in asked for end in ends)
+    suggested = client.get("/delete/suggestions/", {"q": name}).content.decode()
+    assert all(f"@{handle} {end}" in suggested for end in ends)
+
+
+def test_of_those_without_a_display_name_messages_show_the_end_of_the_id_only(
+    victors: list[ChatUser], mona: User, sign_in: SignIn
+) -> None:
+    channel, ids = make_channel(), old_ids(2)
+    for victor, message_id in zip(victors, ids, strict=True):
+        write(channel, [message_id], author=victor.pk)
+    url, client = f"/channels/{channel.pk}/", sign_in(mona)
+    ChatUser.objects.filter(pk__in=[victor.pk for victor in victors]).update(display_name="")
+    assert handles_of(client.get(url).content.decode()) == []
+    name = f"twin-{secrets.token_hex(4)}"
+    ChatUser.objects.filter(pk__in=[victor.pk for victor in victors]).update(name=name)
+    shown = [handle for handle, _age in handles_of(client.get(url).content.decode())]
+    assert shown == [f"(...{victor.pk % 10_000:04})" for victor in victors]

@@ -224,7 +224,7 @@ def test_widening_to_other_channels_keeps_the_form_input(
     page = sign_in(mona).post("/delete/", fields).content.decode()
     assert f'name="channels" value="{previewed.channel.pk}"' in page
     assert 'name="words" value="coins"' in page
-    assert f"All messages in {previewed.channel.full_name} containing the words “coins”, except pinned" in page
+    assert f"All messages in {previewed.channel.full_name} containing the word “coins”, except pinned" in page
 
 
 def test_only_filled_sections_are_open(previewed: PreviewedPurge, mona: User, sign_in: SignIn) -> None:

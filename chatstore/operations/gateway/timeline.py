@@ -10,7 +10,9 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_days
@@ -102,7 +104,13 @@ def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
     for message in messages:
         ids.add(message.author_id)
         ids.update(message.mentions)
-    return ChatUser.objects.in_bulk(ids)
+    return _chat_users().in_bulk(ids)
+
+
+@cache
+def _chat_users() -> QuerySet[ChatUser]:
+    """Return the queryset of which each page uses a copy: to build it takes longer than Postgres needs for its rows."""
+    return ChatUser.objects.with_namesakes()
 
 
 def _read_quoted(messages: Sequence[Message]) -> dict[tuple[int, int], Message | None]:

@@ -90,7 +90,7 @@ def _may_find_users(user: Actor, text: str) -> bool:
 
 def _with_id(user: Actor, number: int) -> Suggestions:
     channels = list(visible_channels(user).filter(pk=number))
-    users = list(ChatUser.objects.filter(pk=number)) if user.has_perm(VIEW_USERS) else []
+    users = list(ChatUser.objects.with_namesakes().filter(pk=number)) if user.has_perm(VIEW_USERS) else []
     purge = visible_purges(user).filter(pk=number).first()
     known = bool(channels or users or purge)
     return Suggestions(

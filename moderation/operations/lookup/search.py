@@ -156,7 +156,7 @@ def _find_id(user: Actor, number: int) -> SearchResult:
     channels = [*visible_channels(user).filter(pk=number), *in_guild[:MAX_HITS]]
     if visible_purges(user).filter(pk=number).exists():
         return SearchResult(purge_id=number)
-    known = ChatUser.objects.filter(pk=number) if user.has_perm(VIEW_USERS) else ()
+    known = ChatUser.objects.with_namesakes().filter(pk=number) if user.has_perm(VIEW_USERS) else ()
     users = _describe_users(user, list(known))
     if channels or users:
         return SearchResult(channels=channels, users=users)

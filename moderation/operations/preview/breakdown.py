@@ -78,16 +78,23 @@ def share_by_channel(
 
 
 def share_by_author(
-    summary: Summary, users: Mapping[int, ChatUser], *, restored: Collection[int], held: Collection[int]
+    summary: Summary,
+    users: Mapping[int, ChatUser],
+    *,
+    restored: Collection[int],
+    held: Collection[int],
+    deleted_since: Mapping[int, int],
 ) -> list[AuthorShare]:
     """Return the largest authors of the manifest. users: those of them that are known.
 
-    restored: those of whom an undo restored all messages. held: those of whom holds kept all messages.
+    restored: those of whom an undo restored all messages. held: those of whom holds kept all messages. deleted_since:
+    number of messages of a preview that other purges have deleted, by author.
     """
-    return [
-        AuthorShare(author, users.get(author), count, author in restored, author in held)
+    shares = [
+        AuthorShare(author, users.get(author), count - deleted_since.get(author, 0), author in restored, author in held)
         for author, count in summary.authors
     ]
+    return sorted(shares, key=lambda share: -share.count) if deleted_since else shares
 
 
 def restored_authors(undos: Iterable[Undo]) -> frozenset[int]:

@@ -48,7 +48,7 @@ def assess_channel(
     """Read and assess the newest messages from an ID on. before: exclusive end. Raises `StoreUnavailable`."""
     messages, is_complete = _read_down_to(channel_id, first_id, before=before)
     authors = sorted({message.author_id for message in messages})
-    users = ChatUser.objects.in_bulk(authors)
+    users = ChatUser.objects.with_namesakes().in_bulk(authors)
     assessment = assess_messages(
         messages,
         first_seen=_read_first_seen(messages, since_ms=now_ms - limits.first_seen_hours * HOUR_MS),

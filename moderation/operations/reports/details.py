@@ -64,7 +64,7 @@ def details_of(user: Actor, case: ReportCase) -> CaseDetails:
     """Return a case in detail. Raises `Forbidden`."""
     require(user, VIEW_REPORTS)
     reports = list(Report.objects.filter(case=case).order_by("-id")[:REPORTS_SHOWN])
-    reporters = ChatUser.objects.in_bulk({report.reporter_id for report in reports})
+    reporters = ChatUser.objects.with_namesakes().in_bulk({report.reporter_id for report in reports})
     same_message = visible_cases(user).filter(channel=case.channel_id, message_id=case.message_id)
     author = None if case.author_id is None else _record_of(user, case.author_id, except_case=case.pk)
     purges = [] if author is None else [matched.listed.purge for matched in author.purges]

@@ -36,10 +36,10 @@ def find_active_first(channels: ChannelQuerySet, name: str, *, limit: int) -> li
 
 def find_people(user: Actor, name: str, *, limit: int) -> list[ChatUser]:
     """Return chat users as `find_by_name`. Of more than `limit` of exactly this name, those that posted last."""
-    found = find_by_name(ChatUser.objects.all(), name, limit=limit)
+    found = find_by_name(ChatUser.objects.with_namesakes(), name, limit=limit)
     if len(found) < limit:
         return found
-    same = list(ChatUser.objects.all().named(name).order_by()[:MAX_OF_ONE_NAME])
+    same = list(ChatUser.objects.with_namesakes().named(name).order_by()[:MAX_OF_ONE_NAME])
     if len(same) <= limit:
         return found
     with suppress(StoreUnavailable):

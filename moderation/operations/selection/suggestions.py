@@ -26,7 +26,7 @@ def suggest_people(user: Actor, typed: str) -> list[ChatUser]:
     name = _clean(typed, "@")
     if not name:
         return []
-    known = [] if (number := _number(name)) is None else list(ChatUser.objects.filter(pk=number))
+    known = [] if (number := _number(name)) is None else list(ChatUser.objects.with_namesakes().filter(pk=number))
     return known or find_people(user, name, limit=MAX_SUGGESTED)
 
 
@@ -64,10 +64,12 @@ def people_named(user: Actor, fields: Iterable[str]) -> dict[str, ChatUser]:
     """Return the chat users of the names and ids in fields, by what was typed; without those that are not one user."""
     require(user, "chatstore.view_chatuser")
     names = _names_in(fields)
-    known = {str(user_id): found for user_id, found in ChatUser.objects.in_bulk(_numbers_in(names)).items()}
+    known = {
+        str(user_id): found for user_id, found in ChatUser.objects.with_namesakes().in_bulk(_numbers_in(names)).items()
+    }
     for name in [name for name in names if name not in known][:MAX_LOOKED_UP]:
         try:
-            found = ChatUser.objects.filter(pk=find_author(name)).first()
+            found = ChatUser.objects.with_namesakes().filter(pk=find_author(name)).first()
         except BadInput:
             continue
         if found is not None:
