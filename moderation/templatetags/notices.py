@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from urllib.parse import urlencode
 
 from django import template
 from django.utils.safestring import SafeString
@@ -26,6 +27,11 @@ from moderation.templatetags.chat import ago, at_least, staff_name, visible
 
 register = template.Library()
 
+SHOWN_BY_PAGES = ("hides_notice_of", "awaited", "awaited_erasure")
+"""What pages show themselves, as they name it in their context: a raid's channel, and a request for approval or for
+permanent deletion.
+"""
+
 Request = TypeVar("Request", PurgeApproval, Erasure)
 
 
@@ -33,7 +39,8 @@ Request = TypeVar("Request", PurgeApproval, Erasure)
 class Notice:
     """A notice with its label, and a link to the page on which the viewer can act. severity: its CSS class.
 
-    purge: the text and the URL of a purge that acts on it already.
+    purge: the text and the URL of a purge that acts on it already. keys: of each thing that it is about: a page that is
+    open tells new ones by these.
     """
 
     severity: str
@@ -42,6 +49,7 @@ class Notice:
     url: str
     action: str
     purge: tuple[str, str] | None = None
+    keys: Sequence[str] = ()
 
 
 @register.simple_tag(takes_context=True)
@@ -54,6 +62,14 @@ def page_notices(context: template.Context) -> list[Notice]:
         *_raids(user, hidden=context.get("hides_notice_of")),
         *_waiting(user, _approvals_of(context, user), _erasures_of(context, user)),
     ]
+
+
+@register.simple_tag(takes_context=True)
+def notices_url(context: template.Context) -> str:
+    """Return the URL of the notices of this page, without what it shows itself."""
+    shown = {name: context.get(name) for name in SHOWN_BY_PAGES}
+    query = urlencode({name: key for name, key in shown.items() if key})
+    return url_of("notices") + (f"?{query}" if query else "")
 
 
 def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
@@ -69,7 +85,7 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
         text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=ago(since))
         purge = _describe_purge(user, purges[channel_id]) if channel_id in purges else None
         action = _("Review") if purge else _("Review and clear")
-        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), action, purge)
+        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), action, purge, [f"finding-{raid.pk}"])
     if len(began) == MAX_NOTICES and (others := count_raids(user, except_in=hidden) - MAX_NOTICES) > 0:
         pattern = ngettext(
             "%(count)s more possible raid; its channel is marked",
@@ -112,9 +128,9 @@ def _approvals_of(context: template.Context, user: Actor) -> _Waiting[PurgeAppro
 
 def _erasures_of(context: template.Context, user: Actor) -> _Waiting[Erasure]:
     """Return the requests for permanent deletion in the same way."""
-    listed, erasing = context.get("erasure_requests"), context.get("erasing")
+    listed, shown = context.get("erasure_requests"), context.get("awaited_erasure")
     found = open_requests(user) if listed is None else [erasure for _purge, erasure in listed]
-    others = [request for request in found if erasing is None or request != erasing.request]
+    others = [request for request in found if request.pk != shown]
     return _Waiting(others, len(others) < len(found))
 
 
@@ -130,7 +146,11 @@ def _waiting(user: Actor, approvals: _Waiting[PurgeApproval], erasures: _Waiting
     else:
         text = _count_waiting(approvals, erasures)
         url = url_of("home") + "#attention" if erasures.requests else url_of("purges")
-    yield Notice("warning", _("your approval"), text, url, _("Review"))
+    keys = [
+        *(f"approval-{request.pk}" for request in approvals.requests),
+        *(f"erasure-{request.pk}" for request in erasures.requests),
+    ]
+    yield Notice("warning", _("your approval"), text, url, _("Review"), keys=keys)
 
 
 def _describe_approval(request: PurgeApproval) -> tuple[str, str]:

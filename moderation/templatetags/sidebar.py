@@ -18,6 +18,7 @@ from moderation.presentation.guild_icons import draw_guild_icon
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.spark import BAR_PITCH, HEIGHT, draw_spark
+from moderation.templatetags.chat import draw_raid_mark
 
 register = template.Library()
 
@@ -30,7 +31,7 @@ def channel_links(sidebar: Sidebar, channels: Iterable[Channel], *, with_guild: 
     """Render channels as items of a list, each a link to its newest messages. with_guild: below the name."""
     current = _CURRENT_PAGE if sidebar.is_open else _CURRENT
     live = fill('<span class="live-dot" title="{}"></span>', _("posted in within the last hour"))
-    raid = fill('<span class="tag raid-mark">{}</span>', _("raid"))
+    raid = draw_raid_mark()
     return fill_each(
         '<li>\n<a href="{}#end"{}><span class="clip"><bdi>{}</bdi>{}</span>{}{}</a>\n</li>',
         (

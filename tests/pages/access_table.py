@@ -76,7 +76,7 @@ admin/moderation/auditentry/<path:object_id>/delete/ POST admin/moderation/audit
 admin/moderation/auditentry/<path:object_id>/change/ GET admin/moderation/auditentry/{audit}/change/ 302 403 403 403 200 200 403 200
 admin/moderation/auditentry/<path:object_id>/change/ POST admin/moderation/auditentry/{audit}/change/ 302 403 403 403 403 403 403 403
 admin/moderation/auditentry/<path:object_id>/ GET admin/moderation/auditentry/{audit}/ 302 302 302 302 302 302 302 302
-admin/^(?P<app_label>auth|chatstore|moderation)/$ GET admin/chatstore/ 302 404 404 404 200 200 200 200
+admin/^(?P<app_label>chatstore|auth|moderation)/$ GET admin/chatstore/ 302 404 404 404 200 200 200 200
 admin/(?P<url>.*)$ GET admin/nowhere/ 302 404 404 404 404 404 404 404
 - GET - 302 200 200 200 200 200 200 200
 sign-in/ GET sign-in/ 200 302 302 302 302 302 302 302
@@ -102,6 +102,7 @@ account/password/ POST account/password/ 302 400 400 400 400 400 400 400
 account/sessions/end/ POST account/sessions/end/ 302 404 404 404 404 404 404 404
 account/<int:user_id>/reset-second-factor/ GET account/{user}/reset-second-factor/ 302 403 403 403 403 403 403 200
 account/<int:user_id>/reset-second-factor/ POST account/{user}/reset-second-factor/ 302 403 403 403 403 403 403 400
+notices/ GET notices/ 302 200 200 200 200 200 200 200
 preferences/ GET preferences/ 302 200 200 200 200 200 200 200
 preferences/ POST preferences/ 302 400 400 400 400 400 400 400
 find/ GET find/?q=no-such-user 302 403 200 200 200 200 200 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -13,9 +14,11 @@ from chatstore.domain.runs import Severity
 from chatstore.models import Channel
 from chatstore.models.users import User
 from chatstore.operations.findings.records import Problem, open_finding
+from chatstore.store import activity
+from chatstore.store.redis import redis_client
 from moderation.operations.raids.detection import MAX_NOTICES, RAID
 from tests.conftest import give, make_user
-from tests.moderation.channels import make_channel, now_ms
+from tests.moderation.channels import make_channel, now_ms, recent_ids, write
 from tests.moderation.raids import forget_raids
 from tests.pages.conftest import PreviewedPurge, make_previewed_purge
 from tests.pages.reading import read_page
@@ -64,6 +67,20 @@ def test_raids_beyond_the_newest_are_counted(more: int, text: str, sign_in: Sign
     assert ("more possible raid" in html) == (more > 0)
 
 
+def test_all_of_them_are_marked_and_come_first_on_the_page_that_the_notice_links(mona: User, sign_in: SignIn) -> None:
+    channels = report_raids(MAX_NOTICES + 1)
+    quiet = make_channel(guild=channels[0].guild)
+    for channel, minutes in [(quiet, 1), *((channel, 30) for channel in channels)]:
+        write(channel, recent_ids(1, minutes_ago=minutes))
+        redis_client().zadd(activity.KEY, {str(channel.pk): now_ms() / 1_000 - 60 * minutes})
+    html = read_page(sign_in(mona), "/")
+    cards = re.findall(r'<a class="channel-card" href="/channels/(\d+)/#end">(.*?)</a>', html, re.DOTALL)
+    raided = [int(channel_id) for channel_id, card in cards if "raid-mark" in card]
+    assert sorted(raided) == sorted(channel.pk for channel in channels)
+    assert [int(channel_id) for channel_id, _card in cards[: len(raided)]] == raided
+    assert quiet.pk in [int(channel_id) for channel_id, _card in cards]
+
+
 def test_a_raid_is_on_pages_of_the_admin_too(ada: User, sign_in: SignIn) -> None:
     (channel,) = report_raids(1)
     for path in ("/admin/", "/admin/moderation/auditentry/", "/admin/chatstore/channel/"):
@@ -109,3 +126,18 @@ def check_pages(user: User, made: PreviewedPurge, raided: Channel, *, is_noticed
     notices = {path: NOTICE.findall(html) for path, html in pages.items()}
     expected = [f"Raid {raided.pk}"] if is_noticed else []
     assert {path: found for path, found in notices.items() if found != expected} == {}
+
+
+def test_an_open_page_fetches_its_notices_without_what_it_shows_itself(mona: User, sign_in: SignIn) -> None:
+    one, other = report_raids(2)
+    client = sign_in(mona)
+
+    def shown_on(path: str) -> list[str]:
+        html = read_page(client, path)
+        (url,) = re.findall(r'id="notices"\s+hx-get="([^"]+)"', html)
+        fetched = NOTICE.findall(read_page(client, unescape(url)))
+        assert fetched == NOTICE.findall(html)
+        return sorted(fetched)
+
+    assert shown_on("/preferences/") == sorted([f"Raid {one.pk}", f"Raid {other.pk}"])
+    assert shown_on(f"/raids/{one.pk}/") == [f"Raid {other.pk}"]

@@ -22,6 +22,7 @@ from chatstore.operations.gateway.timeline import (
 from chatstore.operations.members import names_of_roles
 from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
+from moderation.operations.raids.detection import raided_channels
 from moderation.presentation.markup import find_mentioned_channels, find_mentioned_roles
 
 MAX_MENTIONED = 200
@@ -42,10 +43,11 @@ class ActiveChannel:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Most recently active channels, then the others. error: why the store could not be read.
+    """Most recently active channels, those with a possible raid first, then the others.
 
-    users: authors of the newest messages and those whom these mention, by ID, as far as they are known. posts: messages
-    of the last hour in the recent channels, by ID, if there are any.
+    error: why the store could not be read. raided: ids of channels with a possible raid. users: authors of the newest
+    messages and those whom these mention, by ID, as far as they are known. posts: messages of the last hour in the
+    recent channels, by ID, if there are any.
     """
 
     recent: Sequence[ActiveChannel] = ()
@@ -53,6 +55,7 @@ class Overview:
     error: str = ""
     users: Mapping[int, ChatUser] = field(default_factory=dict)
     posts: Mapping[int, int] = field(default_factory=dict)
+    raided: Collection[int] = ()
 
     @property
     def has_more(self) -> bool:
@@ -78,22 +81,23 @@ def mentioned_roles(guild_id: int | None, messages: Iterable[Message]) -> dict[i
 
 def channels_by_activity(user: Actor) -> Overview:
     """Return the channels by recent activity. If the store is unavailable, return the names and the error."""
-    channels = _channels_to_rank(user)
+    channels, raided = _channels_to_rank(user), raided_channels(user)
     try:
-        ranked = rank_by_activity(channels)
+        ranked = sorted(rank_by_activity(channels), key=lambda entry: entry[0].pk not in raided)
         shown = [channel.pk for channel, bucket in ranked[:CHANNELS_WITH_NEWEST] if bucket is not None]
         newest = newest_messages(shown)
     except StoreUnavailable as error:
-        return Overview(others=[ActiveChannel(channel, None, None) for channel in channels], error=error.text)
+        others = [ActiveChannel(channel, None, None) for channel in channels]
+        return Overview(others=others, error=error.text, raided=raided)
     described = [
         ActiveChannel(channel, newest.get(channel.pk), None if bucket is None else last_day_of(bucket))
         for channel, bucket in ranked
     ]
     recent = [entry for entry in described if entry.newest is not None]
-    recent.sort(key=lambda entry: entry.newest.message_id if entry.newest else 0, reverse=True)
+    recent.sort(key=lambda entry: (entry.channel.pk in raided, entry.newest and entry.newest.message_id), reverse=True)
     others = [entry for entry in described if entry.newest is None]
     posts = {channel_id: sum(parts) for channel_id, parts in posts_of([entry.channel.pk for entry in recent]).items()}
-    return Overview(recent=recent, others=others, users=name_users(newest.values()), posts=posts)
+    return Overview(recent=recent, others=others, users=name_users(newest.values()), posts=posts, raided=raided)
 
 
 def posts_of(channel_ids: Collection[int]) -> dict[int, tuple[int, ...]]:

@@ -87,14 +87,10 @@ function moveOnStrip(event, bar) {
 }
 
 // A strip is scrolled to its newest end. Scroll to what the page is about: the messages that it shows, or a purge's.
-const PART_OF_PURGE = ".is-to-delete, .is-deleted, .is-restored, .is-failed";
 function scrollStrips(parent) {
   for (const scroller of parent.querySelectorAll("[data-strip]")) {
-    // The most of them: a few may be at either end.
-    const height = (one) => (one ? Number(one.getAttribute("height")) : 0);
-    const parts = [...scroller.querySelectorAll(PART_OF_PURGE)];
-    const part = parts.reduce((most, one) => (height(one) > height(most) ? one : most), parts.at(-1));
-    const about = scroller.querySelector("a.here") ?? edgeOfWork(scroller) ?? part?.closest("a");
+    const main = scroller.querySelector("a[data-main]");
+    const about = scroller.querySelector("a.here") ?? edgeOfWork(scroller) ?? main;
     if (!about || scroller.scrollWidth <= scroller.clientWidth) continue;
     const bar = about.querySelector(".slot").getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
@@ -143,11 +139,28 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (reloading) event.preventDefault();
 });
 
-// The list of channels follows the activity, but not while it is used, or the page is not seen.
+// The list of channels and the notices follow what happens, but not while they are used, or the page is not seen.
 document.addEventListener("htmx:beforeRequest", (event) => {
-  const list = event.target;
-  if (list.id !== "sidebar" || !("loaded" in list.dataset)) return;
-  if (document.hidden || list.matches(":hover, :focus-within")) event.preventDefault();
+  const part = event.target;
+  if (!part.matches("#sidebar[data-loaded], #notices")) return;
+  if (document.hidden || part.matches(":hover, :focus-within")) event.preventDefault();
+});
+
+// Times in notices change by the minute: only those about something new are read out, not all that were fetched again.
+const notices = document.getElementById("notices");
+const keysOf = (notice) => notice.querySelector("[data-keys]").dataset.keys.split(" ").filter(Boolean);
+let known = new Set();
+function readNotices() {
+  const shown = [...notices.querySelectorAll(".page-notice")];
+  const added = shown.filter((notice) => keysOf(notice).some((key) => !known.has(key)));
+  known = new Set(shown.flatMap(keysOf));
+  return added.map((notice) => notice.innerText);
+}
+if (notices) readNotices();
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.target !== notices) return;
+  const [status, text] = [document.getElementById("notices-status"), readNotices().join(" ")];
+  if (status.textContent !== text) status.textContent = text;
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "sidebar") return;

@@ -47,6 +47,10 @@ async function followRemovals() {
   shownRemovals = removals;
 }
 
+function countGaps() {
+  return [...list.querySelectorAll(".gap[data-total]")].reduce((sum, line) => sum + Number(line.dataset.total), 0);
+}
+
 function merge(found) {
   const ids = new Set(found.map((node) => node.id));
   const rows = [...list.querySelectorAll(".msg")];
@@ -57,6 +61,8 @@ function merge(found) {
   const topBefore = anchor && topOf(document.getElementById(anchor));
   const focused = rows.findIndex((row) => row.contains(document.activeElement));
   const focus = focused < 0 ? null : nearest(focused)?.id;
+  const [gapsBefore, deleted] = [countGaps(), rows.filter((row) => !stays(row) && !row.matches(".deleted")).length];
+  let added = 0;
   const open = [...list.querySelectorAll('button[data-gaps][aria-expanded="true"]')].map((each) => each.dataset.gaps);
 
   for (const line of list.querySelectorAll(":scope > .day, :scope > .gap")) line.remove();
@@ -66,9 +72,14 @@ function merge(found) {
     while (node.id && at?.matches(".msg") && !ids.has(at.id) && idOf(at) < idOf(node)) at = at.nextElementSibling;
     const shown = node.id && document.getElementById(node.id);
     if (shown) at = keepRow(shown, node).nextElementSibling;
-    else list.insertBefore(node, at);
+    else {
+      list.insertBefore(node, at);
+      if (node.id) added += 1;
+    }
   }
   finishRows();
+  // Others that were added have arrived meanwhile.
+  announce({ deleted, restored: Math.max(Math.min(added, gapsBefore - countGaps()), 0) });
   for (const purge of open) toggleGaps(purge, true);
   count();
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.db import connection
@@ -45,8 +46,14 @@ def test_a_lead_is_told_on_every_page_until_it_is_decided(
         shown = page(client, url)
         assert "requests approval to delete 20 messages" in shown
         assert f'href="/purges/{asked.purge_id}/#approval"' in shown
-    assert NOTICE not in page(client, f"/purges/{asked.purge_id}/")
+    own_page = page(client, f"/purges/{asked.purge_id}/")
+    (fetched,) = re.findall(r'id="notices"\s+hx-get="([^"]+)"', own_page)
+    assert NOTICE not in own_page
+    assert NOTICE not in page(client, fetched)
+    assert NOTICE in page(client, "/notices/")
+    assert f'data-keys="approval-{asked.pk}"' in page(client)
     second = request(mona, preview_some(mona, 19, channel))
+    assert re.search(rf'data-keys="approval-{asked.pk} approval-{second.pk}"', page(client))
     assert "2 purges wait for approval" in page(client)
     reject_approval(second.purge_id, second.pk, approver=lena, reason="No")
     approve_purge(asked.purge_id, asked.pk, approver=lena)

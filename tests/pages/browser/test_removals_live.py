@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -84,11 +85,13 @@ def test_an_open_timeline_follows_a_purge_and_its_undo(site: Site) -> None:
         edge = watching.evaluate(FIRST_THAT_STAYS)
         top = watching.evaluate(TOP, edge)
         watching.evaluate("() => { window.isSamePage = true; }")
+        status = watching.get_by_role("status")
 
         delete_raid(acting, site, channel)
         expect(raid).to_have_count(0)
         expect(gap).to_have_count(1)
         expect(gap).to_contain_text("messages deleted")
+        expect(status.filter(has_text=re.compile(r"^\d+ messages deleted$"))).to_be_attached()
         expect(selected).to_have_count(1)
         assert abs(watching.evaluate(TOP, edge) - top) <= 2
         shown = shown_ids(watching)
@@ -99,6 +102,7 @@ def test_an_open_timeline_follows_a_purge_and_its_undo(site: Site) -> None:
         top = watching.evaluate(TOP, edge)
         restore_raid(acting)
         expect(gap).to_have_count(0)
+        expect(status.filter(has_text=re.compile(r"^\d+ messages restored$"))).to_be_attached()
         expect(selected).to_have_count(1)
         assert abs(watching.evaluate(TOP, edge) - top) <= 2
         shown = shown_ids(watching)
