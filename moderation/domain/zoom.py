@@ -54,16 +54,28 @@ class Window:
 
 def window_of_all(first: dt.datetime, last: dt.datetime) -> Window:
     """Return the window that shows everything between two times, both inclusive."""
-    for slot in _SLOTS_OF_ALL:
-        start = _EPOCH + (first - _EPOCH) // slot * slot
-        end = _EPOCH + ((last - _EPOCH) // slot + 1) * slot
-        if (end - start) // slot <= MAX_SLOTS:
-            break
+    start, end, slot = _fit_slots(first, last)
     missing = MIN_SLOTS - (end - start) // slot
     if missing > 0:
         start -= missing // 2 * slot
         end = start + MIN_SLOTS * slot
     return Window(Zoom.ALL, start, end, slot)
+
+
+def window_until(first: dt.datetime, end: dt.datetime) -> Window:
+    """Return the window from a time (inclusive) until another one (exclusive), of at least `MIN_SLOTS` minutes."""
+    start, _, slot = _fit_slots(min(first, end - MIN_SLOTS * MINUTE), end)
+    return Window(Zoom.ALL, start, end, slot)
+
+
+def _fit_slots(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, dt.timedelta]:
+    """Return start, end and length of the shortest slots of which few enough contain two times and all between."""
+    for slot in _SLOTS_OF_ALL:
+        start = _EPOCH + (first - _EPOCH) // slot * slot
+        end = _EPOCH + ((last - _EPOCH) // slot + 1) * slot
+        if (end - start) // slot <= MAX_SLOTS:
+            break
+    return start, end, slot
 
 
 def window_at(zoom: Zoom, time: dt.datetime) -> Window:

@@ -45,6 +45,10 @@ LATER_MINUTES = (1, 2, 5, 10, 15, 30)
 """Offered besides the start of the raid, before and after it."""
 
 
+MIN_REST_MS = 2 * MINUTE_MS
+REST_SHARE = 0.1
+"""Time that the chart shows after the newest message of a raid: at least so much, and such a share of the raid."""
+
 CHART_HEIGHT = 56
 """Pixels of the tallest bar."""
 
@@ -123,6 +127,7 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
     spared = {line.account.author_id for line in others}
     kept = [message for message in review.recent.messages if message.author_id in spared]
     established = sum(line.is_checked and line.account.is_established for line in lines)
+    end_ms = _chart_end_ms(review, [line.account.message_ids[-1] for line in lines if line.is_checked])
     similar = review.assessment.similar
     signs_of_all, accounts = _take_out_shared_signs(taking_part[:MAX_ACCOUNTS])
     other_accounts = others[:MAX_OTHER_ACCOUNTS]
@@ -130,6 +135,7 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
     return {
         "review": review,
         "channel": review.channel,
+        "users": review.recent.users,
         "accounts": accounts,
         "signs_of_all": signs_of_all,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
@@ -145,9 +151,9 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
         "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
-        "chart": (chart := _count_minutes(review, spared)),
-        "times": _draw_times(chart, review),
-        "moments": _list_moments(chart, review),
+        "chart": (chart := _count_minutes(review, spared, end_ms=end_ms)),
+        "times": _draw_times(chart, review, end_ms=end_ms),
+        "moments": _list_moments(chart, review, end_ms=end_ms),
         "starts": list(_offer_starts(review)),
         "ends": list(_offer_ends(review)),
     }
@@ -225,7 +231,7 @@ def _describe_account(
     return AccountLine(
         account=account,
         writer=writer,
-        handle=f"@{user.name}" if user and user.name != writer.name else "",
+        handle=user.handle_beside(writer.name) if user else "",
         created_at=account_made_at(account.author_id, now=timezone.now()),
         sample=_shorten(message.content),
         signs=[*_describe_join(account, review.joined), *_describe_signs(account, review, shared)],
@@ -286,15 +292,28 @@ def _describe_similar(group: SimilarTexts) -> SimilarLine:
     return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]])
 
 
-def _count_minutes(review: RaidReview, spared: Collection[int]) -> RaidChart:
+def _count_minutes(review: RaidReview, spared: Collection[int], *, end_ms: int) -> RaidChart:
     times: dict[bool, list[int]] = {True: [], False: []}
     for message in review.recent.messages:
         times[message.author_id in spared].append(ms_of(message.message_id))
-    end_ms = review.now_ms if review.end_ms is None else review.end_ms
-    return count_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=max(end_ms, review.start_ms + 1))
+    end_ms = max(end_ms, review.start_ms + 1)
+    return count_minutes(times[False], times[True], start_ms=review.start_ms, end_ms=end_ms)
 
 
-def _draw_times(chart: RaidChart, review: RaidReview) -> RaidTimes:
+def _chart_end_ms(review: RaidReview, selected: Iterable[int]) -> int:
+    """Return the end that was chosen; without one, a time shortly after the newest message of the raid, or now.
+
+    selected: the newest messages of the accounts that are selected, which the chart has too.
+    """
+    if review.end_ms is not None:
+        return review.end_ms
+    if not review.assessment.count:
+        return review.now_ms
+    last_ms = minute_of(ms_of(max((review.assessment.last_id, *selected)))) + MINUTE_MS
+    return min(last_ms + max(MIN_REST_MS, round((last_ms - review.start_ms) * REST_SHARE)), review.now_ms)
+
+
+def _draw_times(chart: RaidChart, review: RaidReview, *, end_ms: int) -> RaidTimes:
     width = round(100 / len(chart.bars), 3)
     bars = []
     for number, bar in enumerate(chart.bars):
@@ -315,15 +334,17 @@ def _draw_times(chart: RaidChart, review: RaidReview) -> RaidTimes:
             )
         )
     row = ChannelTimes(review.channel, bars, sum(bar.count for bar in bars))
-    first, last = _format_moment(chart.bars[0].start_ms, review), _format_end(review)
+    first, last = _format_moment(chart.bars[0].start_ms, review), _format_end(end_ms, review)
     return RaidTimes([row], list(_LABELS.items()), first, last)
 
 
-def _list_moments(chart: RaidChart, review: RaidReview) -> str:
+def _list_moments(chart: RaidChart, review: RaidReview, *, end_ms: int) -> str:
     """Return the borders of the bars as JSON, for the slider: the value of each as in `Moment`, and its label."""
     starts = [(str(bar.start_ms // MINUTE_MS), _format_moment(bar.start_ms, review)) for bar in chart.bars]
-    end = "" if review.end_ms is None else str(review.end_ms // MINUTE_MS)
-    return json.dumps([*starts, (end, _format_end(review))])
+    end, label = "" if review.end_ms is None else str(review.end_ms // MINUTE_MS), _format_end(end_ms, review)
+    if review.end_ms is None and end_ms < review.now_ms:
+        label = gettext("%(time)s, until now") % {"time": label}
+    return json.dumps([*starts, (end, label)])
 
 
 # --- Time ranges ------------------------------------------------------------------------
@@ -360,9 +381,10 @@ def _format_times(start_ms: int, end_ms: int, review: RaidReview) -> str:
     return gettext("%(start)s to %(end)s") % times
 
 
-def _format_end(review: RaidReview) -> str:
-    """Return the end of the time that is shown: "now", or as `_format_moment`."""
-    return gettext("now") if review.end_ms is None else _format_moment(review.end_ms, review)
+def _format_end(end_ms: int, review: RaidReview) -> str:
+    """Return the end of the chart: "now", or as `_format_moment`."""
+    is_now = review.end_ms is None and end_ms == review.now_ms
+    return gettext("now") if is_now else _format_moment(end_ms, review)
 
 
 def _format_moment(ms: int, review: RaidReview) -> str:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.errors import BadInput
 from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import MAX_ID, ms_of, parse_snowflake
+from moderation.domain.states import PurgeState
 from moderation.forms import identify_form
 from moderation.operations.purging.lifecycle import AlreadyDrafted, draft_purge
 from moderation.operations.purging.listing import list_under_way
@@ -20,6 +21,9 @@ from moderation.operations.raids.settings import may_set_raids
 from moderation.tasks import enqueue_scan_on_commit
 from moderation.views.raid_page import describe_raid
 from moderation.views.session import actor_of
+
+_LEAVING_MESSAGES = frozenset({PurgeState.CANCELLING, PurgeState.UNDOING})
+"""States of a purge under way whose messages stay in the channel, or are restored there. Others may delete them."""
 
 LAST_MS = ms_of(MAX_ID) - 2 * DAY_MS
 """Time after which no id of a message is left, less what time zones may add."""
@@ -82,6 +86,6 @@ def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> 
         "under_way": under_way,
         # Its notice would repeat the heading.
         "hides_notice_of": channel_id,
-        **describe_raid(review, fields, [listed.purge for listed in under_way]),
+        **describe_raid(review, fields, [one.purge for one in under_way if one.purge.state not in _LEAVING_MESSAGES]),
     }
     return render(request, "moderation/raids/raid.html", context, status=400 if error_message else 200)

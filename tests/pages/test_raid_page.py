@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -12,10 +13,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chatstore.domain.milliseconds import MINUTE_MS
+from chatstore.domain.milliseconds import MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of, time_of
 from chatstore.gateway import Member, save_members
-from chatstore.models import Finding
+from chatstore.models import ChatUser, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
@@ -25,8 +26,10 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval
 from moderation.operations.raids.detection import RAID, check_raids
 from moderation.operations.raids.review import review_raid, select_raid
+from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.presentation.formats import format_clock, format_deadline
 from moderation.views.raid_page import MAX_SIMILAR, MAX_VARIANTS
-from tests.moderation.channels import make_channel, now_ms, preview, recent_ids, write
+from tests.moderation.channels import make_channel, now_ms, preview, purge_now, recent_ids, run_to_end, write
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
 
@@ -152,13 +155,12 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
     selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
     purge = preview(mona, selection)
     client, url = sign_in(lena), f"/raids/{raid.channel.pk}/"
-    assert "Already under way" not in client.get(url).content.decode()
+    assert notices_of(client.get(url).content.decode()) == []
     approval = PurgeApproval.objects.create(
         purge=purge, requested_by=mona, reason="raid", manifest_hash=purge.manifest_hash
     )
     page = client.get(url).content.decode()
-    assert "Already under way" in page
-    assert "waiting for approval" in page
+    assert "waiting for your approval" in page
     # Opening it is the main action, and a second preview is not. The accounts of the raid are no "users" here.
     assert re.findall(r'class="button primary"[^>]*?(?: href="([^"]*)")?>', page) == [f"/purges/{purge.pk}/"]
     assert f"{len(raid.raiders)} users" not in page
@@ -168,7 +170,7 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
         client.get("/preferences/").content.decode(),
         re.DOTALL,
     )
-    assert re.search(rf'<a href="/raids/{raid.channel.pk}/">Review</a>', notice)
+    assert re.search(rf'<a href="/raids/{raid.channel.pk}/"[^>]*>Review</a>', notice)
     # What was posted later, or was excluded, is not part of it.
     later = dict(selection.as_json(), **{"except": [str(raid.raid_ids[0])]})
     Purge.objects.filter(pk=purge.pk).update(created_at=time_of(raid.raid_ids[-12]), selection=later)
@@ -177,8 +179,91 @@ def test_a_purge_of_the_raid_that_is_under_way_is_named(raid: Raid, mona: User, 
     approval.delete()
     page = client.get(url).content.decode()
     assert included(page) == {}
-    assert "Already under way" not in page
+    assert notices_of(page) == []
     assert re.search(r'<button class="button primary"\s+data-submit', page)
+
+
+def notices_of(html: str) -> list[str]:
+    """Return the texts of the notices about purges of the raid."""
+    found = re.findall(r'<div class="notice warning under-way">\s*<p>(.*?)</p>', html, re.DOTALL)
+    return [" ".join(unescape(re.sub(r"<[^>]+>", "", text)).split()) for text in found]
+
+
+def test_a_purge_of_the_raid_is_named_with_what_has_become_of_its_messages(
+    raid: Raid, mona: User, lena: User, sign_in: SignIn
+) -> None:
+    selection = select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None)
+    purge = preview(mona, selection)
+    client, url = sign_in(lena), f"/raids/{raid.channel.pk}/"
+    approval = PurgeApproval.objects.create(
+        purge=purge, requested_by=mona, reason="raid", manifest_hash=purge.manifest_hash
+    )
+    until = format_deadline(approval.expires_at)
+    with CaptureQueriesContext(connection) as captured:
+        html = client.get(url).content.decode()
+    # Together with its state, which is "waiting for approval". A phone has room for one line of each.
+    assert notices_of(html) == ["Nothing deleted yet: 60 messages"]
+    assert f", until {until}" in unescape(re.sub(r"<[^>]+>", "", html))
+    # The time of the request is read in place of its existence, in one statement.
+    assert len([query for query in captured if f'"purge_id" IN ({purge.pk})' in query["sql"]]) == 1
+    shown = {
+        PurgeState.QUEUED: ["To be deleted: 60 messages"],
+        PurgeState.RUNNING: ["Being deleted: 60 messages"],
+        PurgeState.WAITING: ["To be deleted: 60 messages"],
+        PurgeState.PAUSED: ["Not all deleted yet, paused: 60 messages"],
+        PurgeState.CANCELLING: ["Deletion is being cancelled: 60 messages"],
+        PurgeState.CANCELLED: [],
+        PurgeState.DONE: [],
+        PurgeState.DONE_WITH_FAILURES: [],
+        PurgeState.UNDONE: [],
+    }
+    approval.delete()
+    assert notices_of(client.get(url).content.decode()) == []
+    for state, notices in shown.items():
+        Purge.objects.filter(pk=purge.pk).update(state=state)
+        html = client.get(url).content.decode()
+        assert notices_of(html) == notices, state
+        # What a purge that ends leaves in the channel can be deleted by another.
+        will_delete = bool(notices) and state != PurgeState.CANCELLING
+        assert bool(included(html)) == will_delete, state
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.READY)
+
+
+def test_of_a_purge_that_is_being_restored_in_part_only_that_part_is_counted(
+    mona: User, lena: User, sign_in: SignIn
+) -> None:
+    raid = write_raid()
+    purge = purge_now(mona, select_raid(raid.channel.pk, raid.raiders, start_ms=ms_of(raid.raid_ids[0]), end_ms=None))
+    assert (purge.state, purge.manifest) == (PurgeState.DONE, 60)
+    part = UndoPart(message_ids=tuple(raid.raid_ids[:7]))
+    request_undo(purge.pk, moderator=mona, part=part, reason="Appeal accepted")
+    html = sign_in(lena).get(f"/raids/{raid.channel.pk}/").content.decode()
+    assert notices_of(html) == ["Deleted, now being restored: 7 messages"]
+    # What a purge leaves in the channel, or restores there, can be deleted by another.
+    assert included(html) == {}
+    run_to_end(purge)
+
+
+def test_those_whose_messages_are_kept_are_shown_with_handle_and_age_of_the_account(
+    raid: Raid, mona: User, sign_in: SignIn
+) -> None:
+    client, url = sign_in(mona), f"/raids/{raid.channel.pk}/"
+    html = client.get(url).content.decode()
+    kept = html[html.index('aria-labelledby="kept"') :].partition("</section>")[0]
+    heads = [head for head in re.findall(r"<header.*?</header>", kept, re.DOTALL) if 'class="msg-head sr"' not in head]
+    assert heads
+    for head in heads:
+        assert re.search(r'<bdi>(\w+)</bdi></a>\n<bdi class="handle quiet">@\w+_sails(?: \(\.\.\.\d{4}\))?</bdi>', head)
+        assert re.search(r'<span class="age quiet">· account created [^<]+</span>', head)
+    # A handle that is the name itself is not repeated.
+    ChatUser.objects.filter(pk__in=raid.members).update(display_name="")
+    html = client.get(url).content.decode()
+    kept = html[html.index('aria-labelledby="kept"') :].partition("</section>")[0]
+    assert kept.count('<span class="age quiet">') == len(heads)
+    assert 'class="handle' not in kept
+    for user in ChatUser.objects.filter(pk__in=raid.members):
+        user.display_name = user.name.removesuffix("_sails").capitalize()
+        user.save()
 
 
 def test_the_notice_on_other_pages_names_the_purge_in_one_statement(
@@ -194,7 +279,7 @@ def test_the_notice_on_other_pages_names_the_purge_in_one_statement(
     with CaptureQueriesContext(connection) as captured:
         page = client.get("/preferences/").content.decode()
     name = f'<bdi class="staff-name">{mona.username}</bdi>'
-    assert f'<a href="/purges/{purge.pk}/">A purge by {name} is waiting for approval</a>' in page
+    assert f'<a href="/purges/{purge.pk}/">A purge by {name} is waiting for your approval</a>' in page
     assert len([query for query in captured if reading in query["sql"]]) == 1
     assert f'<a href="/purges/{purge.pk}/">Your purge is waiting for approval</a>' in (
         sign_in(mona).get("/preferences/").content.decode()
@@ -306,3 +391,48 @@ def test_the_axis_of_the_chart_has_its_first_and_its_last_time(raid: Raid, mona:
     assert start is not None
     assert start[1] == axis[1]
     assert axis[2] == "now"
+
+
+def test_the_chart_ends_shortly_after_the_newest_message_of_the_raid(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), recent_ids(8, minutes_ago=20)
+    for number, author in enumerate(recent_ids(4, minutes_ago=90, apart_ms=60_000)):
+        write(channel, ids[number::4], author=author, content="free coins at coins.example tonight")
+    client, url = sign_in(mona), f"/raids/{channel.pk}/"
+    html = client.get(url).content.decode()
+    axis = re.search(r'<p class="raid-axis[^"]*"><span>([^<]+)</span><span>([^<]+)</span></p>', html)
+    assert axis is not None
+    last_ms = ms_of(ids[-1])
+    ends = [format_clock(time_at(last_ms + minutes * MINUTE_MS)) for minutes in range(1, 6)]
+    assert axis[2] in ends or any(axis[2].endswith(f", {end}") for end in ends)
+    # What is selected still has no end.
+    moments = json.loads(unescape(re.findall(r'data-moments="([^"]+)"', html)[0]))
+    assert moments[-1] == ["", f"{axis[2]}, until now"]
+    assert re.search(r'<select id="end" name="end">\s*<option value="" selected>now<', html)
+    # An end that was chosen is that of the chart.
+    minute = now_ms() // MINUTE_MS
+    html = client.get(f"{url}?start={minute - 30}&end={minute - 1}").content.decode()
+    moments = json.loads(unescape(re.findall(r'data-moments="([^"]+)"', html)[0]))
+    assert moments[-1][0] == str(minute - 1)
+
+
+def test_the_chart_has_the_newest_message_of_each_account_that_is_selected(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(), recent_ids(8, minutes_ago=20)
+    for number, author in enumerate(recent_ids(4, minutes_ago=90, apart_ms=60_000)):
+        write(channel, ids[number::4], author=author, content="free coins at coins.example tonight")
+    other, (late,) = recent_ids(1, minutes_ago=100)[0], recent_ids(1, minutes_ago=5)
+    write(channel, [late], author=other, content="good night")
+    client, url = sign_in(mona), f"/raids/{channel.pk}/"
+    html = client.get(url).content.decode()
+    assert 0 < last_minute(html) < ms_of(late) // MINUTE_MS
+    fields = {**hidden_fields(html), "account": [str(other)], "show": "1"}
+    html = client.post(url, fields).content.decode()
+    assert checked(html) == {other}
+    assert last_minute(html) >= ms_of(late) // MINUTE_MS
+    # An end that was chosen is that of the chart.
+    end = ms_of(ids[-1]) // MINUTE_MS + 2
+    assert last_minute(client.post(url, {**fields, "end": str(end)}).content.decode()) == end - 1
+
+
+def last_minute(html: str) -> int:
+    """Return the start of the last bar of the chart."""
+    return int(json.loads(unescape(re.findall(r'data-moments="([^"]+)"', html)[0]))[-2][0])

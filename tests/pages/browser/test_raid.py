@@ -136,6 +136,11 @@ def test_a_selected_old_member_is_pointed_out_and_the_chart_is_read_by_keys(
 
 def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
     page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    # The knobs are below the bars, and hide none of them.
+    bars, knob = (page.locator(found).first.bounding_box() for found in (".raid-plot > svg", "[data-from]"))
+    assert bars is not None
+    assert knob is not None
+    assert knob["y"] >= bars["y"] + bars["height"]
     begin = page.locator("#start").input_value()
     whole = page.get_by_role("button", name="Show the whole raid")
     expect(whole).to_have_count(0)
@@ -165,9 +170,37 @@ def test_a_phone_shows_an_account_beside_a_purge_that_is_under_way_without_scrol
     assert bar is not None
     assert 0 < purge["y"] < account["y"]
     assert account["y"] + account["height"] <= bar["y"] < 640
+    expect(page.locator(".under-way-by")).to_have_text(re.compile("^by .+,$"))
+    by, whole = page.locator(".under-way-by").bounding_box(), page.locator(".under-way > .small").bounding_box()
+    assert by is not None
+    assert whole is not None
+    assert whole["height"] < 1.5 * by["height"], "the deadline has a line of its own"
     # The bars are drawn for this height.
     drawn = "svg => svg.getBoundingClientRect().height - parseFloat(getComputedStyle(svg).borderBottomWidth)"
     assert page.locator(".raid-plot > svg").evaluate(drawn) >= CHART_HEIGHT
+
+
+def test_the_number_of_messages_to_preview_is_read_in_one_or_two_lines_on_a_phone(
+    long_raid: Raid, site: Site, page: Page
+) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    selected = page.locator(".select-inner [data-selected]")
+    expect(selected).to_have_text(re.compile(r"messages selected$"))
+    lines = "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
+    assert selected.evaluate(lines) <= 2.1
+
+
+def test_a_phone_shows_the_times_of_the_chart_and_the_age_of_the_accounts_that_are_kept(
+    long_raid: Raid, site: Site, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    for time in page.locator(".raid-axis > span").all():
+        expect(time).to_be_visible()
+        expect(time).not_to_be_empty()
+    expect(page.locator(".kept-samples .age").first).to_be_visible()
+    expect(page.locator(".kept-samples .age").first).to_contain_text("account created")
 
 
 def test_nothing_is_offered_that_a_purge_under_way_includes(long_raid: Raid, site: Site, page: Page) -> None:
