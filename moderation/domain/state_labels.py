@@ -38,6 +38,9 @@ STATE_LABELS: Mapping[str, str] = {
 }
 """Labels by the state that is shown, which `shown_state` returns. Each is a filter of the lists of purges."""
 
+_AWAITING_VIEWER = pgettext_lazy("state of a purge", "waiting for your approval")
+"""Label of a purge that waits for approval for those who may approve it."""
+
 
 def shown_state(state: str, *, is_discarded: bool = False, awaits_approval: bool = False) -> str:
     """Return the state that pages show: that of the purge, or what it does not say about a preview."""
@@ -48,8 +51,14 @@ def shown_state(state: str, *, is_discarded: bool = False, awaits_approval: bool
     return state
 
 
-def label_of_state(shown: str, *, failed: int = 0, held: int = 0) -> str:
-    """Return the label of a state. failed, held: messages that a purge that is done did not delete, if counted."""
+def label_of_state(shown: str, *, failed: int = 0, held: int = 0, awaits_viewer: bool = False) -> str:
+    """Return the label of a state.
+
+    failed, held: messages that a purge that is done did not delete, if counted. awaits_viewer: if it waits for
+    approval, the viewer may approve it.
+    """
+    if shown == AWAITING_APPROVAL and awaits_viewer:
+        return _AWAITING_VIEWER
     if shown != PurgeState.DONE_WITH_FAILURES or not (failed or held):
         return STATE_LABELS[shown]
     if not held:

@@ -69,6 +69,13 @@ def format_percent(value: float | None) -> str:
     return _("%(number)s %%") % {"number": format_number(value, digits=1)}
 
 
+def round_percent(part: int, whole: int) -> int:
+    """Return a share in whole percent: 2 of 3 → 67. A part is never rounded to nothing or to all: 999 of 1,000 → 99."""
+    if not 0 < part < whole:
+        return 100 if part and whole else 0
+    return min(max((200 * part + whole) // (2 * whole), 1), 99)
+
+
 def format_milliseconds(value: float) -> str:
     """2.41 → "2.4 ms", 812.0 → "812 ms", 0.0 → "0 ms"."""
     number = format_number(value, digits=0 if value >= 99.95 or not value else 1)
@@ -123,6 +130,7 @@ _COUNTS: dict[str, Callable[[int], str]] = {
     "more channel": lambda n: ngettext("%(count)s more channel", "%(count)s more channels", n),
     "more line": lambda n: ngettext("%(count)s more line", "%(count)s more lines", n),
     "more message": lambda n: ngettext("%(count)s more message", "%(count)s more messages", n),
+    "server": lambda n: ngettext("%(count)s server", "%(count)s servers", n),
     "more server": lambda n: ngettext("%(count)s more server", "%(count)s more servers", n),
     "other author": lambda n: ngettext("%(count)s other author", "%(count)s other authors", n),
     "other finding": lambda n: ngettext("%(count)s other finding", "%(count)s other findings", n),
@@ -354,6 +362,11 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
             whole = int(seconds // length)
             return phrase(whole) % {"count": whole}
     return format_short_day(time)
+
+
+def has_age(time: dt.datetime, now: dt.datetime) -> bool:
+    """Return whether `format_ago` returns an age, and not the day."""
+    return (now - time).total_seconds() < _PAST[-1][1]
 
 
 def format_ahead(time: dt.datetime, now: dt.datetime) -> str:

@@ -121,9 +121,14 @@ class Bar:
         return utc_midnight(self.first_day)
 
     @property
+    def of_purge(self) -> int:
+        """Number of messages that a purge includes, deleted, restored, or could not delete."""
+        return self.highlighted + self.restored + self.failed
+
+    @property
     def remaining(self) -> int | None:
         """Number of messages kept; None if not counted."""
-        return None if self.count is None else max(self.count - self.highlighted - self.restored - self.failed, 0)
+        return None if self.count is None else max(self.count - self.of_purge, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,14 @@ class Strip:
     @property
     def is_purge(self) -> bool:
         """True if any message is included, deleted, or restored, or could not be deleted."""
-        return any(bar.highlighted or bar.restored or bar.failed for bar in self.bars)
+        return any(bar.of_purge for bar in self.bars)
+
+    @property
+    def main_bar(self) -> Bar | None:
+        """The tallest bar of those with many of a purge's messages, the newest of equal ones; None without a purge."""
+        most = max((bar.of_purge for bar in self.bars), default=0)
+        many = [bar for bar in self.bars if bar.of_purge and bar.of_purge * 2 >= most]
+        return max(many, key=lambda bar: (bar.height, bar.bucket), default=None)
 
     @property
     def has_deleted(self) -> bool:

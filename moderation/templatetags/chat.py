@@ -99,6 +99,7 @@ _NO_USERS: Mapping[int, object] = MappingProxyType({})
 _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
     "arrived": lambda n: ngettext("%(count)s new message", "%(count)s new messages", n),
     "delete": lambda n: ngettext("Delete %(count)s message …", "Delete %(count)s messages …", n),
+    "deleted": lambda n: ngettext("%(count)s message deleted", "%(count)s messages deleted", n),
     "established": lambda n: ngettext(
         "%(count)s of the selected accounts has been here for over a year.",
         "%(count)s of the selected accounts have been here for over a year.",
@@ -114,6 +115,7 @@ _SELECTION_LABELS: dict[str, Callable[[int], str]] = {
     "new": lambda n: ngettext("%(count)s new message ↓", "%(count)s new messages ↓", n),
     "preview": lambda n: ngettext("Preview %(count)s message", "Preview %(count)s messages", n),
     "restore": lambda n: ngettext("Restore %(count)s message", "Restore %(count)s messages", n),
+    "restored": lambda n: ngettext("%(count)s message restored", "%(count)s messages restored", n),
     "selected": lambda n: ngettext("%(count)s message selected", "%(count)s messages selected", n),
 }
 
@@ -223,8 +225,8 @@ def datetime(value: dt.datetime) -> str:
 
 @register.filter
 def percent(part: int, whole: int) -> int:
-    """Return the share in percent, 0 to 100, rounded down so that 100 means all."""
-    return int(part * 100 // whole) if whole else 0
+    """Return the share in whole percent, where only 100 means all."""
+    return formats.round_percent(part, whole)
 
 
 @register.simple_tag
@@ -254,14 +256,16 @@ def kind_of(channel: Channel) -> str:
 @register.simple_tag
 def recent_channels(overview: Overview) -> SafeString:
     """Render the most recently active channels as cards, each with its newest message."""
+    raid = draw_raid_mark()
     return fill_each(
         '<li>\n<a class="channel-card" href="{}#end">\n<span class="spread">\n<bdi class="name clip">{}</bdi>\n'
-        '<span class="quiet small">{}</span>\n</span>\n<span class="quiet small clip">{}</span>\n'
+        '{}<span class="quiet small">{}</span>\n</span>\n<span class="quiet small clip">{}</span>\n'
         '<span class="small clip">\n<bdi>{}</bdi>:\n<bdi>{}</bdi>\n</span>\n</a>\n</li>',
         (
             (
                 url_of("timeline", entry.channel.pk),
                 visible(entry.channel),
+                raid if entry.channel.pk in overview.raided else "",
                 ago(entry.newest.posted_at),
                 _describe_place(entry.channel, overview.posts.get(entry.channel.pk, 0)),
                 visible(overview.users.get(entry.newest.author_id) or name_unknown(entry.newest.author_id)),
@@ -302,13 +306,24 @@ def other_channels(overview: Overview) -> SafeString:
 
 
 def _other_channels(entries: Iterable[ActiveChannel], overview: Overview) -> SafeString:
+    raid = draw_raid_mark()
     return fill_each(
-        '<li class="clip">\n<a href="{}#end"><bdi>{}</bdi></a>\n<span class="quiet small">{}</span>\n</li>',
+        '<li class="clip">\n<a href="{}#end"><bdi>{}</bdi></a>\n{}<span class="quiet small">{}</span>\n</li>',
         (
-            (url_of("timeline", entry.channel.pk), visible(entry.channel), _activity_of(entry, overview))
+            (
+                url_of("timeline", entry.channel.pk),
+                visible(entry.channel),
+                raid if entry.channel.pk in overview.raided else "",
+                _activity_of(entry, overview),
+            )
             for entry in entries
         ),
     )
+
+
+def draw_raid_mark() -> SafeString:
+    """Render the mark of a channel with a possible raid."""
+    return fill('<span class="tag raid-mark">{}</span>', _("raid"))
 
 
 def _activity_of(entry: ActiveChannel, overview: Overview) -> str:
@@ -342,6 +357,12 @@ def ago(time: dt.datetime | None) -> SafeString:
     if time is None:
         return format_html("{}", _("never"))
     return time_tag(time, format_ago(time, timezone.now()))
+
+
+@register.filter
+def has_age(time: dt.datetime) -> bool:
+    """Return whether `ago` renders an age; otherwise it renders the day, which the time beside it names too."""
+    return formats.has_age(time, timezone.now())
 
 
 @register.simple_tag

@@ -84,11 +84,10 @@ def outcome_label(listed: ListedPurge) -> str:
 
 
 def _format_progress(progress: ListedProgress) -> str:
-    # Rounded down, so that 100 means all.
     return _("%(done)s of %(total)s done (%(percent)s %%)") % {
         "done": formats.format_number(progress.done),
         "total": formats.format_number(progress.total),
-        "percent": formats.format_number(progress.done * 100 // progress.total),
+        "percent": formats.format_number(formats.round_percent(progress.done, progress.total)),
     }
 
 

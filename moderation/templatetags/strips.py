@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from chatstore.models import Channel
 from moderation.domain.outcomes import DeletionStatus
 from moderation.presentation import formats
-from moderation.presentation.activity import ActivitySpan
+from moderation.presentation.activity import BASE, ActivitySpan, PostsSpan
 from moderation.presentation.html import fill, fill_each
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import Bar, Strip
@@ -27,22 +27,23 @@ _MAX_GAP = 0.3
 # Without a link, the label of an element needs a role.
 _FIGURE = SafeString(' role="img"')
 _HERE = SafeString(' aria-current="location"')
+_MAIN = SafeString(" data-main")
 
 
 @register.simple_tag
 def strip_bars(strip: Strip, channel: Channel | None) -> SafeString:
     """Render the bars, each a link to its period if there is a channel."""
     url = _timeline_of(channel)
-    last = len(strip.bars) - 1
+    last, main = len(strip.bars) - 1, strip.main_bar
     return fill_each(
-        '<a{} class="{}{}" data-bucket="{}" tabindex="{}" aria-label="{}"{}>\n<title>{}</title>\n'
+        '<a{} class="{}{}" data-bucket="{}" tabindex="{}" aria-label="{}"{}{}>\n<title>{}</title>\n'
         '<rect class="slot" x="{}" y="0" width="{}" height="{}"/>\n'
         '<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="1"/>\n{}'
         '<rect class="mark" x="{}" y="{}" width="{}" height="3"/>\n</a>',
         (
             (
                 _link(url, bar), bar.kind, " here" if bar.here else "", bar.bucket, 0 if number == last else -1,
-                bar.title, _HERE if bar.here else "", bar.title,
+                bar.title, _HERE if bar.here else "", _MAIN if bar is main else "", bar.title,
                 bar.x, bar.slot, strip.bar_field,
                 bar.x, bar.kept_y, bar.width, bar.kept_height, _parts_of_purge(bar),
                 bar.x, strip.bar_field, bar.width,
@@ -141,18 +142,21 @@ def _cells_by_status(bar: TimeBar, times: Times | RaidTimes) -> SafeString | str
 
 
 @register.simple_tag
-def activity_bars(spans: Sequence[ActivitySpan], timeline_url: str) -> SafeString:
-    """Render the times at which a user posted in a channel, each a link to its first day."""
+def activity_bars(spans: Sequence[ActivitySpan | PostsSpan], timeline_url: str) -> SafeString:
+    """Render the times at which a user posted in a channel, each a link to its beginning."""
     last = len(spans) - 1
     titled = [(span, span.title) for span in spans]
     return fill_each(
         '<a href="{}?at={}" class="live" tabindex="{}" aria-label="{}">\n<title>{}</title>\n'
         '<rect class="slot" x="{}" y="0" width="{}" height="18"/>\n'
-        '<rect class="bar" x="{}" y="2" width="{}" height="15"/>\n</a>',
+        '{}\n</a>',
         (
             (
-                timeline_url, span.at, 0 if number == last else -1, title, title,
-                span.x, span.width, span.x, span.width,
+                timeline_url, span.at, 0 if number == last else -1, title, title, span.x, span.width,
+                fill_each(
+                    '<rect class="bar" x="{}" y="{}" width="{}" height="{}"/>',
+                    ((bar.x, round(BASE - bar.height, 1), bar.width, bar.height) for bar in span.bars),
+                ),
             )
             for number, (span, title) in enumerate(titled)
         ),

@@ -11,9 +11,8 @@ from chatstore.confirmation import require_confirmation
 from chatstore.domain.snowflakes import parse_snowflake
 from moderation.forms import read_manifest_hash
 from moderation.models import Purge
-from moderation.operations.access.visibility import ADD_PURGE, purge_for
+from moderation.operations.access.visibility import ADD_PURGE, APPROVE, purge_for
 from moderation.operations.purging.approvals import (
-    APPROVE,
     approve_purge,
     reject_approval,
     request_approval,

@@ -45,7 +45,7 @@ class Attention:
 def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, list[list[ListedPurge]]]:
     """Return what waits for the user, and other lists of the page: all purges are described together.
 
-    others: previews in them wait for approval.
+    others: previews in them wait for the approval of other people.
     """
     approvals, erasures = open_approvals(user), open_requests(user)
     requesters = [*(one.requested_by for one in approvals), *(one.requested_by for one in erasures)]
@@ -60,8 +60,8 @@ def list_attention(user: Actor, *others: Sequence[Purge]) -> tuple[Attention, li
             *others,
         ],
         requested={
-            *(approval.purge_id for approval in approvals),
-            *(purge.pk for purges in others for purge in purges if purge.state == PurgeState.READY),
+            **{purge.pk: False for purges in others for purge in purges if purge.state == PurgeState.READY},
+            **{approval.purge_id: True for approval in approvals},
         },
     )
     stopped = sorted([*ready, *halted], key=lambda listed: listed.purge.pk, reverse=True)

@@ -102,7 +102,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "may_exclude": may_exclude,
         "may_undo": may_undo,
         "may_restore_all": may_undo and import_id is None and any(row.may_select for row in rows),
-        "author": ChatUser.objects.filter(pk=author_id).first() if author_id is not None else None,
+        "author": ChatUser.objects.with_namesakes().filter(pk=author_id).first() if author_id is not None else None,
         "author_id": author_id,
         "channel_id": channel_id,
         "only_channel": visible_channels(request.user).filter(pk=channel_id).first()

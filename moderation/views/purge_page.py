@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from django.utils.translation import gettext, ngettext
 from chatstore.domain.buckets import bucket_days
 from chatstore.models import Channel, ChatUser
 from moderation.domain.selection import Selection
-from moderation.domain.state_labels import label_of_state
 from moderation.domain.states import CAN_BE_UNDONE, PurgeState
 from moderation.models import Purge, PurgeApproval, Undo
 from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
@@ -39,7 +38,14 @@ from moderation.operations.purging.failures import Failure, failures_of
 from moderation.operations.purging.lifecycle import end_of_preview
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.summary import FindUsers, describe_purges
-from moderation.operations.steps.totals import CopyCounts, PurgeTotals, count_copies, sum_up
+from moderation.operations.steps.totals import (
+    CopyCounts,
+    PurgeTotals,
+    RestoredCounts,
+    count_copies,
+    split_restored,
+    sum_up,
+)
 from moderation.operations.undo.import_guard import imports_of
 from moderation.operations.undo.requests import (
     UndoPeriod,
@@ -201,8 +207,21 @@ class PurgeFacts:
     @property
     def copies(self) -> CopyCounts:
         """Return the number of copies."""
-        not_restored = sum(undo.withdrawn + undo.still_purged for undo in self.undos)
-        return count_copies(self.totals, still_deleted=self.deleted, not_restored=not_restored)
+        return count_copies(self.totals, still_deleted=self.deleted, not_restored=self._not_restored)
+
+    @property
+    def restored(self) -> RestoredCounts:
+        """Return how many messages are still deleted, and how many were restored."""
+        return split_restored(
+            still_deleted=self.deleted,
+            undone=self.totals.deleted + self.totals.already_gone - self.deleted,
+            by_undos=sum(undo.restored + undo.already_live for undo in self.undos),
+            not_restored=self._not_restored,
+        )
+
+    @property
+    def _not_restored(self) -> int:
+        return sum(undo.withdrawn + undo.still_purged for undo in self.undos)
 
 
 def describe_page(user: Actor, purge: Purge, query: Mapping[str, str]) -> dict[str, Any]:
@@ -277,7 +296,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         ),
         "is_stopping": facts.is_stopping,
         "summary": listed.summary[:1].upper() + listed.summary[1:],
-        "state_label": label_of_state(listed.shown_state, failed=facts.totals.failed, held=facts.totals.held),
+        "state_label": replace(listed, failed=facts.totals.failed, held=facts.totals.held).state_label,
         "moderator": purge.moderator,
         "preview_end": preview_end,
         "progress": progress,
@@ -287,8 +306,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
             manifest=facts.manifest,
             channels=facts.channels,
             totals=facts.totals,
-            restored=undo.restored,
-            still_deleted=undo.deleted,
+            restored=facts.restored,
         )
         if purge.confirmed_at
         else None,
@@ -304,6 +322,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "imported": imports_of(purge) if purge.confirmed_at else (),
         "undoing": undoing,
         "erasing": erasing,
+        "awaited_erasure": erasing.request.pk if erasing.request else "",
     }
 
 
@@ -331,6 +350,7 @@ def _describe_manifest(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> d
         "excluded": len(purge.selection["except"]),
         "deleted_since": facts.deleted_since,
         "is_overtaken": facts.deleted_since is None,
+        "kept_is_of_scan": bool(facts.found_deleted),
         "to_delete": facts.to_delete,
         **_conditions_on_times(purge),
         "compose_url": _compose_url(purge) if may_purge and purge.confirmed_at is None else "",

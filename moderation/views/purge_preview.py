@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -28,7 +29,7 @@ from moderation.operations.preview.breakdown import (
     share_by_author,
     share_by_channel,
 )
-from moderation.operations.preview.deleted_since import DeletedSince, count_by_channel
+from moderation.operations.preview.deleted_since import DeletedSince, count_by_author, count_by_channel
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import BucketPreview, bucket_previews
 from moderation.operations.preview.samples import SampleWindow, newest_matches, sample_manifest
@@ -169,7 +170,8 @@ def describe_preview(
     shares = share_by_channel(manifest, visible, deleted_there, count_by_channel(deleted_since))
     restored = restored_authors(undos)
     kept = held_authors(purge, manifest, held=held) if by_channel else ()
-    authors = share_by_author(manifest, users, restored=restored, held=kept)
+    gone = count_by_author(purge, deleted_since)
+    authors = share_by_author(manifest, users, restored=restored, held=kept, deleted_since=gone or {})
     left_by_author = manifest.count - sum(author.count for author in authors if author.is_restored or author.is_held)
     # A fold of a single author would not be shorter.
     at_once = AUTHORS_ON_PHONES if len(authors) > AUTHORS_ON_PHONES + 1 else AUTHORS_SHOWN
@@ -186,6 +188,8 @@ def describe_preview(
         "channel_count": manifest.channel_count,
         "other_channels": manifest.channel_count - len(shares),
         "authors": authors[:at_once],
+        "is_left_by_author": bool(gone),
+        "shown_in_all": manifest.count - (gone or Counter()).total(),
         "folded_authors": authors[at_once:AUTHORS_SHOWN],
         "more_authors": authors[AUTHORS_SHOWN:],
         "all_folded_authors": len(authors) - at_once,

@@ -16,7 +16,7 @@ from moderation.operations.access.visibility import Actor
 from moderation.operations.lookup.audit_log import VIEW_AUDIT
 from moderation.operations.preview.manifest_summary import Summary
 from moderation.operations.preview.purge_summary import FINAL_PURGES
-from moderation.operations.steps.totals import PurgeTotals
+from moderation.operations.steps.totals import PurgeTotals, RestoredCounts
 from moderation.views.purge_preview import describe_plan
 
 MAX_PLACES = 3
@@ -64,13 +64,11 @@ def describe_receipt(
     manifest: Summary,
     channels: Sequence[Channel],
     totals: PurgeTotals,
-    restored: int,
-    still_deleted: int,
+    restored: RestoredCounts,
 ) -> Receipt | None:
     """Return the receipt; None before the purge has ended.
 
-    channels: those that the viewer may see. restored: messages that undos found live or restored.
-    still_deleted: without those that were withdrawn since.
+    channels: those that the viewer may see. restored: what became of its messages since.
     """
     if purge.confirmed_at is None or purge.state not in FINAL_PURGES:
         return None
@@ -90,7 +88,7 @@ def describe_receipt(
         author_count=manifest.author_count,
         kept=manifest.survivors,
         only_period=manifest.only_period,
-        lines=_list_outcomes(totals, restored=restored, still_deleted=still_deleted),
+        lines=_list_outcomes(totals, restored),
         plan=describe_plan(manifest.strategies, is_over=True),
         max_tombstones=manifest.max_tombstones,
         audit_url=f"{reverse('audit')}?purge={purge.pk}" if may_audit else "",
@@ -98,11 +96,12 @@ def describe_receipt(
     )
 
 
-def _list_outcomes(totals: PurgeTotals, *, restored: int, still_deleted: int) -> list[ReceiptLine]:
+def _list_outcomes(totals: PurgeTotals, restored: RestoredCounts) -> list[ReceiptLine]:
     lines = [
         ReceiptLine(gettext("Deleted"), totals.deleted),
-        ReceiptLine(gettext("restored since"), restored, css="part restored"),
-        ReceiptLine(gettext("still deleted"), still_deleted if restored else 0, css="part"),
+        ReceiptLine(gettext("restored since"), restored.by_undos, css="part restored"),
+        ReceiptLine(gettext("restored by an import"), restored.by_imports, css="part restored"),
+        ReceiptLine(gettext("still deleted"), restored.still_deleted if restored.has_any else 0, css="part"),
         ReceiptLine(gettext("Already gone"), totals.already_gone),
         ReceiptLine(gettext("Kept by a hold"), totals.held),
         ReceiptLine(gettext("Failed"), totals.failed, css="failed"),

@@ -58,6 +58,13 @@ _WIDTH = 100.0
 """Horizontal positions are percentages, so that a strip is as wide as its card."""
 
 
+_NARROWEST_AXIS, _CHARACTER_PIXELS, _LABEL_MARGIN = 300, 6.5, 4
+"""Pixels: of the axis on a phone, of a character of its labels, and between a tick and its label."""
+
+_LEAST_LAST_SHARE = 0.8
+"""A phone moves longer labels to the left, or leaves them out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """A level of the zoom, as a link."""
@@ -191,7 +198,7 @@ def describe_times(
     before, after = window.start - dt.timedelta(seconds=1), window.end
     return Times(
         rows=rows,
-        ticks=_ticks(window),
+        ticks=list_ticks(window),
         levels=[Level(level.value, str(label), url_of(level, at), level is zoom) for level, label in _LABELS.items()],
         title=_title(window),
         earlier=url_of(zoom, before) if zoom is not Zoom.ALL and manifest.first_at < window.start else "",
@@ -344,10 +351,17 @@ def describe_counts(
     return gettext("%(messages)s (%(parts)s)") % {"messages": messages, "parts": ", ".join(parts)}
 
 
-def _ticks(window: Window) -> list[Tick]:
+def list_ticks(window: Window) -> list[Tick]:
+    """Return the ticks whose labels have room on a phone; one at least."""
     length = window.end - window.start
-    times = round_times(window.start, window.end, timezone.get_current_timezone())
-    return [Tick(round((time - window.start) / length * _WIDTH, 3), _format_tick(time, length)) for time in times]
+    times = round_times(window.start, window.end, timezone.get_current_timezone(), last_share=1)
+    ticks = [Tick(round((time - window.start) / length * _WIDTH, 3), _format_tick(time, length)) for time in times]
+    return [tick for tick in ticks if tick.x <= _WIDTH * _last_share(tick.text)] or ticks[:1]
+
+
+def _last_share(label: str) -> float:
+    """Return the share of the axis up to which a label may begin: a later one would be cut."""
+    return max(1 - (len(label) * _CHARACTER_PIXELS + _LABEL_MARGIN) / _NARROWEST_AXIS, _LEAST_LAST_SHARE)
 
 
 def _format_tick(time: dt.datetime, length: dt.timedelta) -> str:

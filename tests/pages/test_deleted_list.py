@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from chatstore.domain.roles import Role
 from chatstore.models.users import User
@@ -60,6 +62,20 @@ def test_it_shows_count_place_moderator_and_the_time_left(mona: User, sign_in: S
     assert f"can be restored until {format_short_day(until)}" in line
     assert f'title="{format_exact(until)}"' in html
     assert f"/purges/{purge.pk}/" in html
+
+
+def test_it_shows_the_time_that_it_is_sorted_by(mona: User, sign_in: SignIn) -> None:
+    purges = [purge_of(mona) for _ in range(2)]
+    began = [timezone.now() - dt.timedelta(hours=hours) for hours in (2, 5)]
+    for purge, at in zip(purges, began, strict=True):
+        Purge.objects.filter(pk=purge.pk).update(quarantined_at=at, finished_at=timezone.now())
+    # The first one ended before the other.
+    Purge.objects.filter(pk=purges[0].pk).update(finished_at=timezone.now() - dt.timedelta(hours=1))
+    html = read_html(sign_in(mona), f"/purges/?view=deleted&by={mona.username}")
+    lines = html.split('class="deleted-line"')[1:]
+    for line, purge, at in zip(lines, purges, began, strict=True):
+        assert f"/purges/{purge.pk}/" in line
+        assert f'title="{format_exact(at)}"' in line
 
 
 def test_those_who_may_restore_a_purge_have_a_link_in_its_line(mona: User, sign_in: SignIn) -> None:

@@ -59,10 +59,13 @@ def test_a_purge_that_has_not_begun_and_one_that_has_ended_show_none(mona: User,
     assert "%)" not in line_of(done, page)
 
 
-def test_an_undo_shows_how_many_of_the_requested_messages_are_decided(mona: User, sign_in: SignIn) -> None:
+@pytest.mark.parametrize(("requested", "text"), [(1, "1 of 3 done (33 %)"), (2, "2 of 3 done (67 %)")])
+def test_an_undo_shows_how_many_of_the_requested_messages_are_decided(
+    mona: User, sign_in: SignIn, requested: int, text: str
+) -> None:
     purge = half_done(mona, state=PurgeState.UNDOING)
-    save_with_next_id(Undo(purge=purge, moderator=mona, part={}, expected=3, requested=1))
-    assert "1 of 3 done (33 %)" in line_of(purge, read_page(sign_in(mona), f"/purges/?by={mona.username}"))
+    save_with_next_id(Undo(purge=purge, moderator=mona, part={}, expected=3, requested=requested))
+    assert text in line_of(purge, read_page(sign_in(mona), f"/purges/?by={mona.username}"))
 
 
 def test_the_number_of_statements_is_that_of_one_purge(mona: User) -> None:

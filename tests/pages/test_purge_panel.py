@@ -35,6 +35,8 @@ def test_it_shows_who_deleted_what_why_and_offers_to_restore(
     assert "Deleted 6 messages" in html
     assert "<dt>Deleted</dt> <dd>6</dd>" in html
     assert "“<bdi>a test</bdi>”" in html
+    facts = html.split('<dl class="facts">')[1].split("</dl>")[0]
+    assert re.search(r'<dt>Reason</dt> <dd class="note-text">“<bdi>a test</bdi>”</dd>', facts)
     assert "#room (Harbour)" in html
     assert f'href="/purges/{ended.pk}/undo/"' in html
     assert "hx-trigger" not in html
@@ -60,6 +62,7 @@ def test_it_shows_why_messages_failed_and_offers_to_retry(
     html = panel_of(sign_in(mona), ended.pk)
     reason = "They came back after each deletion, because something writes them again. Retry."
     assert html.count(reason) == 1
+    assert '<div class="failed"> <dt>Failed</dt> <dd>2</dd>' in html
     assert f'action="/purges/{ended.pk}/retry/"' in html
     others = panel_of(sign_in(make_user("otto", group="operators")), ended.pk)
     assert reason in others

@@ -18,11 +18,13 @@ from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge
 from moderation.operations.undo.import_guard import RESTORED_BY_IMPORT
+from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.changed_audit_log import change_audit_log
 from tests.conftest import make_user
 from tests.imports.exports import MAY, VICTOR, fresh_channel, ids_from, live_ids, make_raw, write_export
-from tests.moderation.channels import choose, purge_now
+from tests.moderation.channels import choose, purge_now, run_to_end
 from tests.pages.reading import read_page
+from tests.pages.test_receipt import lines_of
 
 SignIn = Callable[[User], Client]
 
@@ -86,6 +88,33 @@ def test_the_purge_page_shows_how_many_were_restored_by_whom_and_which(
     ada.save()
     entry = read_page(sign_in(ada), f"/admin/moderation/auditentry/{entries[0].pk}/change/")
     assert ", ".join(map(str, IDS[2:60])) in entry
+
+
+def test_the_list_and_the_receipt_count_them_apart_from_those_that_an_undo_restored(
+    mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
+) -> None:
+    purge, client = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:20]))), sign_in(mona)
+    restore(write_export(tmp_path / "some.json", channel_id, [make_raw(i) for i in IDS[:8]]))
+    request_undo(purge.pk, moderator=mona, part=UndoPart(message_ids=tuple(IDS[8:11])), reason="Appeal accepted")
+    run_to_end(purge)
+    lines = lines_of(read_page(client, f"/purges/{purge.pk}/"))
+    names = ("Deleted", "restored since", "restored by an import", "still deleted")
+    assert [lines[name] for name in names] == ["20", "3", "8", "9"]
+    listed = read_page(client, f"/purges/{purge.pk}/messages/")
+    assert "9 deleted, 3 restored, 8 restored by an import" in " ".join(listed.split())
+
+
+def test_the_list_and_the_receipt_count_those_of_an_import_alone(
+    mona: User, sign_in: SignIn, tmp_path: Path, path: Path, channel_id: int
+) -> None:
+    purge, client = purge_now(mona, choose(channel_id, message_ids=tuple(IDS[:20]))), sign_in(mona)
+    restore(write_export(tmp_path / "some.json", channel_id, [make_raw(i) for i in IDS[:8]]))
+    lines = lines_of(read_page(client, f"/purges/{purge.pk}/"))
+    assert (lines["restored by an import"], lines["still deleted"]) == ("8", "12")
+    assert "restored since" not in lines
+    Purge.objects.filter(pk=purge.pk).update(state=PurgeState.UNDO_EXPIRED)
+    listed = read_page(client, f"/purges/{purge.pk}/messages/")
+    assert "12 deleted, 8 restored by an import" in " ".join(listed.split())
 
 
 def test_a_purge_of_several_channels_lists_restored_messages_of_each(

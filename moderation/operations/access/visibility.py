@@ -29,22 +29,25 @@ from chatstore.models import Channel, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, require, restrict, scope_for
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
+from moderation.models import Purge, PurgeApproval
 
 Actor = AbstractUser | AnonymousUser
 
 ADD_PURGE = "moderation.add_purge"
 VIEW_PURGES = "moderation.view_purge"
+APPROVE = "moderation.approve_purge"
 
 NO_GUILD = 0
 """The guild of direct messages among those of a purge."""
 
 __all__ = [
     "ADD_PURGE",
+    "APPROVE",
     "VIEW_PURGES",
     "Actor",
     "channel_for",
     "decidable_purges",
+    "decidable_requests",
     "guilds_with_channels",
     "hidden_purges",
     "may_in",
@@ -176,6 +179,12 @@ def decidable_purges(user: Actor, right: str) -> QuerySet[Purge]:
     if scope.is_everything:
         return purges
     return purges.filter(_is_within(scope, user) | _is_in_guilds(scope, "manifest_guild_ids"))
+
+
+def decidable_requests(user: Actor) -> QuerySet[PurgeApproval]:
+    """Return the open requests that a user with the permission to approve may decide, without their own."""
+    waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
+    return waiting.exclude(requested_by_id=user.pk)
 
 
 def _is_in_guilds(scope: Scope, column: str) -> Q:

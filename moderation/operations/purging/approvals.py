@@ -27,8 +27,10 @@ from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
 from moderation.operations.access.visibility import (
     ADD_PURGE,
+    APPROVE,
     Actor,
     decidable_purges,
+    decidable_requests,
     may_over,
     may_over_matches,
     name_of,
@@ -41,8 +43,6 @@ from moderation.operations.purging.lifecycle import lock_preview, queue_purge
 from moderation.operations.purging.limits import approval_needed
 from moderation.operations.steps.claiming import brief_transaction, bump_version, lock_purge
 from moderation.operations.steps.one_by_one import act_one_by_one
-
-APPROVE = "moderation.approve_purge"
 
 END_REQUEST = "end the request for approval of purge"
 """Name of the act of the poll, for the log and the finding of one that fails."""
@@ -167,12 +167,6 @@ def open_approvals(user: Actor) -> list[PurgeApproval]:
         return []
     requests = decidable_requests(user).select_related("requested_by", "purge__moderator")
     return list(requests.order_by("requested_at")[:MAX_REQUESTS])
-
-
-def decidable_requests(user: Actor) -> QuerySet[PurgeApproval]:
-    """Return the open requests that a user with the permission to approve may decide, without their own."""
-    waiting = PurgeApproval.objects.open().filter(purge__in=decidable_purges(user, APPROVE).order_by())
-    return waiting.exclude(requested_by_id=user.pk)
 
 
 def own_requests(user: Actor, purge_ids: Collection[int]) -> dict[int, PurgeApproval]:

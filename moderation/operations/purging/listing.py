@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -15,20 +15,21 @@ from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.operations.rights import scope_for
 from moderation.domain.selection import Selection
-from moderation.domain.state_labels import STATE_LABELS, shown_state
+from moderation.domain.state_labels import STATE_LABELS, label_of_state, shown_state
 from moderation.domain.states import ACTIVE_PURGES, EXPIRES_FROM, PurgeState
 from moderation.models import ManifestBucket, ManifestSummary, Purge, PurgeApproval, Step
 from moderation.operations.access.staff_names import mark_shared_names
 from moderation.operations.access.visibility import (
     ADD_PURGE,
+    APPROVE,
     VIEW_PURGES,
     Actor,
+    decidable_requests,
     purges_within,
     visible_channels,
     visible_purges,
 )
-from moderation.operations.purging.approvals import APPROVE, decidable_requests
-from moderation.operations.selection.shown_states import filter_by_shown_state
+from moderation.operations.selection.shown_states import filter_by_shown_state, may_decide, with_viewer
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.steps.totals import count_each_still_deleted
 from moderation.operations.undo.listed_purges import with_list_facts, with_undo_until
@@ -154,8 +155,14 @@ def list_under_way(user: Actor, channel_id: int, *, since: dt.datetime) -> list[
 
     Newest first. Previews are work of one moderator until approval is requested.
     """
-    here = _under_way(user).filter(_names_since(channel_id, since))
-    return with_list_facts(user, describe_purges(user, list(here[:MAX_UNDER_WAY])))
+    here = list(_under_way(user).filter(_names_since(channel_id, since))[:MAX_UNDER_WAY])
+    ready = [purge.pk for purge in here if purge.state == PurgeState.READY]
+    requests = PurgeApproval.objects.open().filter(purge__in=ready) if ready else PurgeApproval.objects.none()
+    found = list(requests.annotate(awaits_viewer=may_decide(user, "purge_id")))
+    until = {request.purge_id: request.expires_at for request in found}
+    requested = {request.purge_id: getattr(request, "awaits_viewer", False) for request in found}
+    listed = with_list_facts(user, describe_purges(user, here, requested=requested))
+    return [replace(one, approvable_until=until.get(one.purge.pk)) for one in listed]
 
 
 def newest_under_way(user: Actor, since: Mapping[int, dt.datetime]) -> dict[int, ShownPurge]:
@@ -163,11 +170,12 @@ def newest_under_way(user: Actor, since: Mapping[int, dt.datetime]) -> dict[int,
     if not since:
         return {}
     within = reduce(or_, (_names_since(channel_id, start) for channel_id, start in since.items()))
-    purges = _under_way(user).filter(within).defer("manifest_hash").order_by("-id")
+    purges = with_viewer(user, _under_way(user).filter(within)).defer("manifest_hash").order_by("-id")
     newest: dict[int, ShownPurge] = {}
     for purge in purges[: MAX_UNDER_WAY * len(since)]:
         # A preview is under way only while it waits for approval.
-        shown = ShownPurge(purge, STATE_LABELS[shown_state(purge.state, awaits_approval=True)])
+        state = shown_state(purge.state, awaits_approval=True)
+        shown = ShownPurge(purge, label_of_state(state, awaits_viewer=getattr(purge, "awaits_viewer", False)))
         for channel_id in Selection.from_json(purge.selection).channel_ids:
             if channel_id in since and purge.created_at >= since[channel_id]:
                 newest.setdefault(channel_id, shown)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Value
 
 from moderation.domain.state_labels import AWAITING_APPROVAL, DISCARDED, shown_state
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, PurgeApproval
+from moderation.operations.access.visibility import APPROVE, Actor, decidable_requests
 
 _CONDITIONS: dict[PurgeState, tuple[str, Exists]] = {
     PurgeState.EXPIRED: (
@@ -33,16 +34,37 @@ def filter_by_shown_state(purges: QuerySet[Purge], shown: str) -> QuerySet[Purge
     return purges.filter(state=shown)
 
 
-def shown_states(purges: Sequence[Purge], *, requested: Collection[int] = ()) -> dict[int, str]:
-    """Return the states that are shown, by the IDs of the purges, in two queries at most.
+def awaiting_approval(user: Actor | None, purges: Sequence[Purge], *, known: Mapping[int, bool]) -> dict[int, bool]:
+    """Return whether a user may approve those of some purges that wait for approval, by ID, in one query at most.
 
-    requested: IDs of purges that wait for approval, for callers that have read some of them already.
+    known: the same of some of them.
     """
-    ready = [purge.pk for purge in purges if purge.state == PurgeState.READY and purge.pk not in requested]
+    ready = [purge.pk for purge in purges if purge.state == PurgeState.READY and purge.pk not in known]
+    if not ready:
+        return dict(known)
+    waiting = PurgeApproval.objects.open().filter(purge__in=ready).order_by()
+    return {**known, **dict(waiting.values_list("purge_id", may_decide(user, "purge_id")))}
+
+
+def with_viewer(user: Actor, purges: QuerySet[Purge]) -> QuerySet[Purge]:
+    """Annotate purges with awaits_viewer: they wait for approval, and the user may approve them."""
+    return purges.annotate(awaits_viewer=may_decide(user, "pk"))
+
+
+def may_decide(user: Actor | None, purge_id: str) -> Exists | Value:
+    """Return whether a user may decide the open request of a purge, as SQL. purge_id: the column."""
+    if user is None or not user.has_perm(APPROVE):
+        return Value(False)
+    return Exists(decidable_requests(user).filter(purge_id=OuterRef(purge_id)).order_by())
+
+
+def shown_states(purges: Sequence[Purge], *, awaiting: Collection[int]) -> dict[int, str]:
+    """Return the states that are shown, by the IDs of the purges, in one query at most.
+
+    awaiting: IDs of those that wait for approval.
+    """
     expired = [purge.pk for purge in purges if purge.state == PurgeState.EXPIRED]
-    others = PurgeApproval.objects.open().filter(purge__in=ready).order_by().values_list("purge_id", flat=True)
     ends = AuditEntry.objects.filter(purge__in=expired, action="preview_discarded").order_by()
-    awaiting = {*requested, *(others if ready else ())}
     discarded = {*(ends.values_list("purge_id", flat=True) if expired else ())}
     return {
         purge.pk: shown_state(purge.state, is_discarded=purge.pk in discarded, awaits_approval=purge.pk in awaiting)

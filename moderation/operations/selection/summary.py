@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.selection.scope import scope_of
-from moderation.operations.selection.shown_states import shown_states
+from moderation.operations.selection.shown_states import awaiting_approval, shown_states
 from moderation.presentation.wording import summarize_selection
 
 FindChannels = Callable[[Iterable[int]], Mapping[int, Channel]]
@@ -50,7 +50,8 @@ class ListedPurge:
     shown_state: a state that `label_of_state` names. undo_until: end of the undo period, if the list includes it.
     still_deleted: messages that the purge deleted and that were not restored, if the list includes it and they are not
     all that the title counts. failed, held: messages that were not deleted, where they were counted.
-    progress: of a purge that runs or is being undone, if the list includes it.
+    progress: of a purge that runs or is being undone, if the list includes it. awaits_viewer: it waits for approval,
+    and the viewer may approve it. approvable_until: end of the request for approval, if the list includes it.
     """
 
     purge: Purge
@@ -63,11 +64,20 @@ class ListedPurge:
     failed: int = 0
     held: int = 0
     progress: ListedProgress | None = None
+    awaits_viewer: bool = False
+    approvable_until: dt.datetime | None = None
 
     @property
     def state_label(self) -> str:
         """The state in words, as the purge's own page has it."""
-        return label_of_state(self.shown_state, failed=self.failed, held=self.held)
+        return label_of_state(self.shown_state, failed=self.failed, held=self.held, awaits_viewer=self.awaits_viewer)
+
+    @property
+    def message_count(self) -> int:
+        """Messages that the state is about: those that the undo restores, or else all that the purge includes."""
+        if self.purge.state == PurgeState.UNDOING and self.progress is not None:
+            return self.progress.total
+        return self.purge.manifest
 
 
 def describe_purges(
@@ -76,16 +86,17 @@ def describe_purges(
     *,
     find_channels: FindChannels | None = None,
     find_users: FindUsers | None = None,
-    requested: Collection[int] = (),
+    requested: Mapping[int, bool] | None = None,
 ) -> list[ListedPurge]:
     """Return the purges with their summaries, with the names that the user may see; all names without a user.
 
-    find_channels, find_users, requested (IDs of purges that wait for approval): for callers that have read some of them
-    already.
+    find_channels, find_users, requested (IDs of purges that wait for approval, with whether the user may approve them):
+    for callers that have read some of them already.
     """
     selections = [Selection.from_json(purge.selection) for purge in purges]
     summarize = _read_names(user, selections, find_channels=find_channels, find_users=find_users)
-    states = shown_states(purges, requested=requested)
+    awaiting = awaiting_approval(user, purges, known=requested or {})
+    states = shown_states(purges, awaiting=awaiting)
     return [
         ListedPurge(
             purge,
@@ -94,6 +105,7 @@ def describe_purges(
             # What a running scan has found so far is no count of what the purge includes.
             title=capfirst(summarize(selection, 0 if purge.state == PurgeState.SCANNING else purge.manifest or 0)),
             shown_state=states[purge.pk],
+            awaits_viewer=awaiting.get(purge.pk, False),
         )
         for purge, selection in zip(purges, selections, strict=True)
     ]

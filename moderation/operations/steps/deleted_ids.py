@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Window
@@ -41,14 +41,22 @@ def deleted_ids(channel_id: int, bucket: int) -> set[int]:
     return _deleted_by(steps)
 
 
-def deleted_by_others(purge_id: int, wanted: Mapping[BucketKey, set[int]]) -> Mapping[BucketKey, set[int]]:
-    """Return those of the ids that other purges deleted, by bucket."""
+def deleted_by_others(
+    purge_id: int, wanted: Mapping[BucketKey, set[int]], *, among: Collection[int] | None = None
+) -> Mapping[BucketKey, set[int]]:
+    """Return those of the ids that other purges deleted, by bucket; empty where these deleted only other ids.
+
+    among: IDs of the purges to compare with; None: all.
+    """
     steps = Step.objects.in_buckets(wanted).counted_deletes()
+    if among is not None:
+        steps = steps.filter(purge_id__in=among)
     deleted: dict[BucketKey, set[int]] = defaultdict(set)
     named = ("channel_id", "bucket", "ids", "failed_ids", "undone_ids")
     others = steps.exclude(purge_id=purge_id).order_by()
     for channel_id, bucket, *packed in others.values_list(*named).iterator(chunk_size=100):
-        deleted[channel_id, bucket] |= wanted[channel_id, bucket] & _unpack_deleted(*packed)
+        if found := _unpack_deleted(*packed):
+            deleted[channel_id, bucket] |= wanted[channel_id, bucket] & found
     return deleted
 
 

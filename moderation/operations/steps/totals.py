@@ -78,8 +78,9 @@ FROM unnest(%(purges)s::bigint[]) AS purge (id)
 
 
 _RESTORED = f"""
-SELECT coalesce(sum(deleted + already_gone - undone), 0), coalesce(sum(undone), 0)
-    - (SELECT coalesce(sum(withdrawn + still_purged), 0) FROM {_UNDOS} WHERE purge_id = %(purge)s)
+SELECT coalesce(sum(deleted + already_gone - undone), 0), coalesce(sum(undone), 0),
+    (SELECT coalesce(sum(restored + already_live), 0) FROM {_UNDOS} WHERE purge_id = %(purge)s),
+    (SELECT coalesce(sum(withdrawn + still_purged), 0) FROM {_UNDOS} WHERE purge_id = %(purge)s)
 FROM {_PERIODS} WHERE purge_id = %(purge)s
 """
 
@@ -98,20 +99,37 @@ def count_still_deleted(purge: Purge) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RestoredCounts:
-    """Counts of a purge that was undone in part. still_deleted: with those already gone. restored: also by imports."""
+    """Messages that a purge deleted or found already gone: still deleted, restored by undos, restored by imports.
+
+    Those that their author withdrew, or that another purge deletes, are none of these.
+    """
 
     still_deleted: int
-    restored: int
+    by_undos: int
+    by_imports: int
+
+    @property
+    def has_any(self) -> bool:
+        """Return whether any message was restored."""
+        return self.by_undos > 0 or self.by_imports > 0
+
+
+def split_restored(*, still_deleted: int, undone: int, by_undos: int, not_restored: int) -> RestoredCounts:
+    """Return how many messages were restored, and by what.
+
+    undone: messages that the purge no longer deletes. by_undos: those of them that undos restored or found live.
+    not_restored: those that undos left deleted, as in `count_copies`. Imports restored the others.
+    """
+    # The sums may be read one after the other.
+    return RestoredCounts(still_deleted, by_undos, max(undone - by_undos - not_restored, 0))
 
 
 def count_restored(purge: Purge) -> RestoredCounts:
-    """Return how many messages are still deleted and how many were restored, in one query.
-
-    Those that their author withdrew, or that another purge deletes, are neither.
-    """
+    """Return how many messages are still deleted and how many were restored, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_RESTORED, {"purge": purge.pk})
-        return RestoredCounts(*map(int, cursor.fetchone() or ()))
+        still_deleted, undone, by_undos, not_restored = map(int, cursor.fetchone() or ())
+    return split_restored(still_deleted=still_deleted, undone=undone, by_undos=by_undos, not_restored=not_restored)
 
 
 def count_each_still_deleted(purge_ids: Sequence[int]) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -28,11 +28,11 @@ _MAY_HAVE_LEFT_MESSAGES = frozenset(
 
 
 def describe_lists(
-    user: Actor, lists: Sequence[Sequence[Purge]], *, requested: Collection[int] = ()
+    user: Actor, lists: Sequence[Sequence[Purge]], *, requested: Mapping[int, bool] | None = None
 ) -> list[list[ListedPurge]]:
     """Return several lists of purges as one list shows them, in as many queries as one list.
 
-    requested: IDs of purges that wait for approval.
+    requested: IDs of purges that wait for approval, with whether the user may approve them.
     """
     described = describe_purges(user, [*chain.from_iterable(lists)], requested=requested)
     listed = iter(with_list_facts(user, described))

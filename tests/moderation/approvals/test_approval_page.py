@@ -77,6 +77,20 @@ def test_a_request_of_ones_own_waits_for_approval_in_lists_as_on_its_page(
         assert chip in read_page(client, url)
 
 
+def test_who_may_approve_a_purge_reads_everywhere_that_it_waits_for_them(
+    mona: User, lena: User, sign_in: SignIn, purge: Purge
+) -> None:
+    request(mona, purge)
+    client, chip = sign_in(lena), '<span class="chip warning">waiting for your approval</span>'
+    for url in ("/", "/purges/", "/purges/?state=awaiting_approval"):
+        listed = read_page(client, url).split(f'<a class="title" href="{at(purge)}">')[1:]
+        assert {chip in line.split("</li>")[0] for line in listed} == {True}, url
+    for url in (at(purge), at(purge) + "panel/", at(purge) + "messages/"):
+        shown = read_page(client, url)
+        assert chip in shown, url
+        assert ">waiting for approval<" not in shown, url
+
+
 def test_the_plan_of_a_preview_is_conditional_on_the_approval(
     mona: User, lena: User, sign_in: SignIn, purge: Purge
 ) -> None:

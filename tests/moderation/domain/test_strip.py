@@ -156,3 +156,14 @@ def test_the_last_date_ends_with_the_strip() -> None:
 def test_dates_do_not_touch_each_other(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
     labels = draw_strip(make(given_entries)).labels
     assert all(right.x - left.x >= 60 for left, right in pairwise(labels))
+
+
+def test_the_main_bar_is_the_tallest_of_those_with_many_messages_of_a_purge() -> None:
+    spread = [StripBucket(number, 5, highlighted=5) for number in range(30)]
+    assert draw_strip(spread).main_bar == draw_strip(spread).bars[-1]
+    spread[7] = StripBucket(7, 900, highlighted=3)
+    spread[9] = StripBucket(9, 2_000, highlighted=1)
+    main = draw_strip(spread).main_bar
+    assert main is not None
+    assert main.bucket == 7
+    assert draw_strip([StripBucket(1, 50)]).main_bar is None

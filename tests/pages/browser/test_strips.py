@@ -63,3 +63,24 @@ def test_the_strip_of_an_unfinished_purge_shows_both_what_is_deleted_and_what_is
         page.locator("[data-strip]").scroll_into_view_if_needed()
         expect(page.locator("[data-strip] a.deleted .slot").last).to_be_in_viewport(ratio=1)
         expect(page.locator("[data-strip] a.to-delete .slot").first).to_be_in_viewport(ratio=1)
+
+
+def purge_spread_over_all(name: str) -> Purge:
+    """Return a purge of as many messages in each period, in the second of which others wrote the most."""
+    channel, moderator = make_channel(), User.objects.get(username=name)
+    for ago in range(PERIODS, 0, -1):
+        write(channel, old_ids(2, buckets_ago=ago))
+    write(channel, old_ids(200, buckets_ago=PERIODS - 1)[2:], author=WILMA)
+    return confirm(moderator, preview(moderator, by_victor(channel)))
+
+
+def test_the_strip_of_a_purge_of_as_many_in_each_period_shows_the_tallest_bar(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        purge = in_thread(lambda: purge_spread_over_all(account[0]))
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        bars = page.locator("[data-strip] a")
+        expect(bars).to_have_count(PERIODS)
+        page.locator("[data-strip]").scroll_into_view_if_needed()
+        expect(bars.nth(1).locator(".slot")).to_be_in_viewport(ratio=1)
