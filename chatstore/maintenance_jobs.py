@@ -6,6 +6,7 @@ import datetime as dt
 
 from django.conf import settings
 
+from chatstore.domain.runs import BUCKET_REPAIR
 from chatstore.domain.schedules import Schedule
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.operations.bucket_jobs.compaction import compact_bucket_run, merge_bucket_run
@@ -31,7 +32,7 @@ else:
 
 register_jobs(
     Job("repair", repair_run, _("Repair"), _("Repair all tables on every node"), REPAIRS, max_attempts=3),
-    Job("repair_bucket", repair_bucket_run, _("Repair bucket"), _("Repair a bucket")),
+    Job(BUCKET_REPAIR, repair_bucket_run, _("Repair bucket"), _("Repair a bucket")),
     Job("measure", measure_bucket_run, _("Refresh stats"), _("Have the replicas of a bucket measure it")),
     Job("compact", compact_bucket_run, _("Compact"), _("Drop the tombstones of a bucket")),
     Job("merge", merge_bucket_run, _("Merge"), _("Merge the files of a bucket")),

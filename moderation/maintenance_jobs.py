@@ -36,6 +36,7 @@ register_jobs(
         _("Close purges that can no longer be undone"),
         Schedule("30 6 * * *", "UTC"),
         max_attempts=2,
+        needs_cassandra=False,
     ),
     Job(
         "erase",
@@ -53,6 +54,7 @@ register_jobs(
         _("Delete old previews, manifests, runs and sessions"),
         Schedule("30 7 * * *", "UTC"),
         max_attempts=2,
+        needs_cassandra=False,
     ),
     Job(
         "sums",
@@ -61,6 +63,7 @@ register_jobs(
         _("Compare the stored sums of purges with their steps"),
         Schedule("0 8 * * *", "UTC"),
         max_attempts=2,
+        needs_cassandra=False,
     ),
     Job(
         "audit_anchor",
@@ -69,6 +72,7 @@ register_jobs(
         _("Store the newest hash of the audit log outside of the database"),
         Schedule("15 0 * * *", "UTC"),
         max_attempts=3,
+        needs_cassandra=False,
     ),
     Job(
         "audit_archive",
@@ -77,6 +81,7 @@ register_jobs(
         _("Write old entries of the audit log to signed archive files"),
         Schedule("30 8 * * *", "UTC"),
         max_attempts=2,
+        needs_cassandra=False,
     ),
 )
 

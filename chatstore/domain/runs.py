@@ -1,4 +1,4 @@
-"""States of a job's run, and the severity of findings."""
+"""States of a job's run, jobs that several modules name, and the severity of findings."""
 
 from __future__ import annotations
 
@@ -38,3 +38,6 @@ class Severity(IntEnum):
 
 ENDED = (RunState.DONE, RunState.FAILED, RunState.SKIPPED, RunState.STOPPED)
 """Final states; "run again" creates a new run."""
+
+BUCKET_REPAIR = "repair_bucket"
+"""Job that repairs one bucket, its subject. Runs store this name."""

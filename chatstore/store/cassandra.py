@@ -69,6 +69,9 @@ REQUEST_TIMEOUT_SECONDS = 12.0
 NODE_TIMEOUT_SECONDS = 3.0
 """For a node's virtual tables, which are served from memory: a slower node is in trouble."""
 
+OUTAGE_SECONDS = 60.0
+"""For how long a failed attempt to connect counts as an outage: a process that reads nothing does not try again."""
+
 SLOW_SECONDS = 1.0
 """Statements that a caller waits for longer than this are logged."""
 
@@ -91,14 +94,24 @@ class _Process:
     def forget(self) -> None:
         self.lock = threading.RLock()
         self.connection: _Connection | None = None
+        self.failed_at: float | None = None
 
     def connect(self) -> _Connection:
         connection = self.connection
         if connection is None:
             with self.lock:
                 if self.connection is None:
-                    self.connection = _open_connection()
+                    self.connection = self._open()
                 connection = self.connection
+        return connection
+
+    def _open(self) -> _Connection:
+        try:
+            connection = _open_connection()
+        except StoreUnavailable:
+            self.failed_at = time.monotonic()
+            raise
+        self.failed_at = None
         return connection
 
 
@@ -139,6 +152,7 @@ def close() -> None:
     """Close this process's session; the next call opens a new one."""
     with _process.lock:
         connection, _process.connection = _process.connection, None
+        _process.failed_at = None
     if connection is not None:
         connection.cluster.shutdown()
 
@@ -147,8 +161,23 @@ def hosts() -> list[tuple[str, bool | None, str]]:
     """Return the nodes known to the driver: address, whether it is up (None if the driver never learned it),
     datacenter.
     """
-    metadata = _process.connect().cluster.metadata
-    found = [(str(h.address), h.is_up, str(h.datacenter)) for h in metadata.all_hosts()]
+    return _list_hosts(_process.connect())
+
+
+def connected_hosts() -> list[tuple[str, bool | None, str]] | None:
+    """Return the nodes as `hosts` does, but never connect: None if this process has no session yet."""
+    connection = _process.connection
+    return None if connection is None else _list_hosts(connection)
+
+
+def has_failed_to_connect() -> bool:
+    """Return whether this process has no session because its last attempt to connect failed just now."""
+    failed_at = _process.failed_at
+    return _process.connection is None and failed_at is not None and time.monotonic() - failed_at < OUTAGE_SECONDS
+
+
+def _list_hosts(connection: _Connection) -> list[tuple[str, bool | None, str]]:
+    found = [(str(h.address), h.is_up, str(h.datacenter)) for h in connection.cluster.metadata.all_hosts()]
     return sorted(found, key=lambda host: host[0])
 
 

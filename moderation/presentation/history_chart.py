@@ -26,7 +26,7 @@ _FIELD = HEIGHT - TOP - BOTTOM
 MAX_ACTIONS_PER_DAY = 4
 """Marks of one day that the table lists."""
 
-LAST_LABEL_SHARE = 0.9
+LAST_LABEL_SHARE = 0.95
 """Share of the axis up to which days have labels, which are centered below them."""
 
 LARGEST_GAP_DAYS = 1

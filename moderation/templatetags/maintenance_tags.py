@@ -154,10 +154,9 @@ _RESULT_VALUES: dict[str, Promise] = {
 
 
 @register.simple_tag
-def run_chip(run: JobRun, is_past_error: object = False) -> SafeString:
-    """Render a run's state as a colored label; without its color if it is an error that no longer matters."""
-    color, label = _CHIPS[RunState(run.state)]
-    return format_html('<span class="chip {}">{}</span>', "" if is_past_error else color, label)
+def run_chip(run: JobRun) -> SafeString:
+    """Render a run's state as a colored label."""
+    return format_html('<span class="chip {}">{}</span>', *_CHIPS[RunState(run.state)])
 
 
 @register.filter

@@ -22,10 +22,16 @@ from chatstore.operations.findings.channels import (
     bucket_of_loss,
     bucket_over_limit,
 )
-from chatstore.operations.findings.records import EVENT_KINDS, WRONG_SUMS
+from chatstore.operations.findings.records import EVENT_KINDS, WRONG_SUMS, finding_repairs
 from chatstore.operations.jobs.definitions import list_jobs
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE, FAILED_RUN, HEARTBEAT_MISSING, MISSED_RUN, NODE_DOWN
-from chatstore.operations.monitoring.console import Actor, ListedRun, current_runs, findings_for
+from chatstore.operations.monitoring.console import (
+    Actor,
+    ListedRun,
+    current_runs,
+    describe_cassandra_outage,
+    findings_for,
+)
 from chatstore.operations.repair_status import rounds
 from chatstore.operations.repair_status.repair_clock import LATE_REPAIR
 from chatstore.operations.rights import MAINTAIN
@@ -71,7 +77,8 @@ class FindingLine:
     is_event: it does not close automatically, and the user may acknowledge it. job: the one whose run resolves it, ""
     for none or if the user may not start it. action: what resolves it in its bucket, by the same rule. run: that job's
     run, or one of the bucket, if it is due or running. advice: what to do where no button does all of it; "" for
-    nothing.
+    nothing. outage: why the job or the action would fail now; "" if it would not. repair_state: that of the repair that
+    may bring back what is missing; until it has ended, the finding cannot be acknowledged. "" for none.
     """
 
     finding: Finding
@@ -82,6 +89,8 @@ class FindingLine:
     action: Action | None = None
     run: ListedRun | None = None
     advice: str | Promise = ""
+    outage: str = ""
+    repair_state: str = ""
 
 
 def list_findings(user: Actor, *, limit: int) -> tuple[list[FindingLine], int]:
@@ -104,7 +113,11 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
     keys = {bucket for bucket in buckets if bucket is not None}
     runs = current_runs(user, {job for job in jobs if job}, {format_bucket(*key) for key in keys})
     idle = [key for key in keys if format_bucket(*key) not in runs]
+    repairs = finding_repairs(findings) if may_act else {}
     actions = _actions_on(findings, buckets, maintainable_buckets(user, idle) if may_act else set())
+    offered = [job if action is None else action.job for job, action in zip(jobs, actions, strict=True)]
+    outage = describe_cassandra_outage() if may_act and any(offered) else ""
+    needing = {job.name for job in list_jobs() if job.needs_cassandra} if outage else set()
     return [
         FindingLine(
             finding,
@@ -115,8 +128,12 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             action=action,
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
             advice=_advice_on(finding),
+            outage=outage if name in needing else "",
+            repair_state=repairs.get(finding.pk, ""),
         )
-        for finding, found, job, bucket, action in zip(findings, links, jobs, buckets, actions, strict=True)
+        for finding, found, job, bucket, action, name in zip(
+            findings, links, jobs, buckets, actions, offered, strict=True
+        )
     ]
 
 

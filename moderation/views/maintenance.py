@@ -57,6 +57,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
         "failed": list(zip(failed, next_steps(failed), strict=True)),
         "jobs": console.describe_jobs(request.user),
         "stopped_services": console.describe_stopped_services(),
+        "cassandra_outage": console.describe_cassandra_outage(),
     }
     return render(request, "moderation/maintenance/maintenance.html", context)
 
@@ -116,7 +117,12 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """Show a run."""
     entry = console.run_for(request.user, run_id)
     (step,) = next_steps([entry])
-    context = {"nav": "maintenance", "entry": entry, "step": step}
+    context = {
+        "nav": "maintenance",
+        "entry": entry,
+        "step": step,
+        "cassandra_outage": console.describe_cassandra_outage(),
+    }
     return render(request, "moderation/maintenance/run.html", context)
 
 
@@ -195,6 +201,7 @@ def _show_job(request: HttpRequest, view: console.JobView, typed: QueryDict, *, 
         "view": view,
         "form": ScheduleForm(typed, auto_id="%s"),
         "zones": sorted(available_timezones()),
+        "cassandra_outage": console.describe_cassandra_outage(),
     }
     return render(request, "moderation/maintenance/job.html", context, status=status)
 

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_at, bucket_ids
+from chatstore.domain.repair_clocks import RepairClock
 from chatstore.domain.runs import ENDED, RunState, Severity
 from chatstore.domain.texts import as_json
 from chatstore.models import BucketDeletes, JobRun
@@ -61,9 +63,38 @@ def test_nodes_repair_clocks_and_the_read_path_are_shown_with_their_age(otto: Us
     assert "2 of 2 nodes are up" in html
     assert html.count('<span class="chip done">up</span>') == 2
     assert "Last full repair, all nodes" in html
+    # Each node's figure says what it is, not only whose.
+    facts = re.findall(r"<dt> <span class=\"mono\">([\d.]+)</span>: last full repair </dt> <dd>(.*?)</dd>", html)
+    assert sorted(node for node, _ in facts) == ["127.0.0.1", "127.0.0.2"]
+    assert all("<time" in repaired or "none in 30 days" in repaired for _, repaired in facts)
     assert "repair history of all nodes, <time" in html
     assert "Reads aborted by tombstones" in html
     assert "Unavailable." not in html
+
+
+def test_the_date_of_a_repair_clock_is_shown_once() -> None:
+    now = postgres_now()
+    for days, times in ((40, 1), (20, 2)):
+        shown = render_to_string("moderation/health/_clock_time.html", {"at": now - dt.timedelta(days=days)})
+        assert shown.count("<time") == times
+        # The seconds stay: a delete and a repair may be of one minute.
+        assert re.search(r">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC</time>", shown)
+
+
+def test_a_repair_and_a_delete_of_one_minute_are_told_apart_by_their_seconds() -> None:
+    began_at = dt.datetime(2026, 3, 11, 12, 3, 7, tzinfo=dt.UTC)
+    clock = RepairClock(
+        table="messages",
+        now=began_at + dt.timedelta(hours=3),
+        began_at=began_at,
+        per_node={"10.0.0.1": began_at},
+        counts_from=began_at + dt.timedelta(seconds=41),
+        gc_grace_seconds=864_000,
+        normal_gc_grace_seconds=864_000,
+    )
+    html = render_to_string("moderation/health/_messages_clock.html", {"clock": clock})
+    assert html.count(">11 March 2026, 12:03:07 UTC</time>") == 2
+    assert html.count(">11 March 2026, 12:03:48 UTC</time>") == 1
 
 
 def test_the_end_of_the_round_of_repairs_is_shown_and_unknown_without_a_speed(otto: User, sign_in: SignIn) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.roles import Role
-from chatstore.domain.runs import Severity
+from chatstore.domain.runs import RunState, Severity
 from chatstore.models import BucketDeletes, Channel, Finding, JobRun
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs import compaction
@@ -19,7 +19,7 @@ from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVO
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
-from chatstore.store import figures, ledger
+from chatstore.store import cassandra, figures, ledger
 from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
 from chatstore.store.redis import redis_client
 from tests.conftest import give, make_user
@@ -113,6 +113,21 @@ def test_a_repair_is_started_from_a_finding_which_then_shows_its_state(otto: Use
     assert "Repair now" not in html
     assert "queued</span>" in html
     assert f'href="/maintenance/runs/{run.pk}/"' in html
+
+
+@pytest.mark.usefixtures("_no_open_repair")
+def test_a_repair_is_not_started_from_a_finding_while_cassandra_is_down(
+    otto: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_finding("late repair", "messages", Problem(Severity.CRITICAL, "a repair is late"))
+    client = sign_in(otto)
+    reason = "This job needs Cassandra. No node of Cassandra is up."
+    assert reason not in client.get("/").content.decode()
+    monkeypatch.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
+    html = findings_of(client.get("/").content.decode())
+    button = re.search(r'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*Repair now', html)
+    assert button
+    assert re.search(rf'id="{button[1]}">\s*{re.escape(reason)}', html)
 
 
 @pytest.mark.usefixtures("_no_open_repair")
@@ -218,8 +233,18 @@ def test_missing_messages_are_repaired_from_their_finding(otto: User, sign_in: S
     html = findings_of(client.get("/").content.decode())
     assert f'action="{bucket_page}' not in html
     assert html.count(f'href="/maintenance/runs/{run.pk}/"') == 2
-    assert f'action="/findings/{loss.pk}/acknowledge/"' in html
+    # Until the repair has ended, it is unknown what it brings back.
+    for path in ("/", f"/channels/{channel.pk}/health/", bucket_page):
+        html = client.get(path).content.decode()
+        assert "Repair is queued." in html, path
+        assert f'action="/findings/{loss.pk}/acknowledge/"' not in html, path
+    answer = client.post(f"/findings/{loss.pk}/acknowledge/")
+    assert (answer.status_code, Finding.objects.get(pk=loss.pk).closed_at) == (400, None)
+    assert "Acknowledge the finding when it has ended." in answer.content.decode()
+    JobRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
+    assert "Repair is running." in client.get(bucket_page).content.decode()
     run.delete()
+    assert f'action="/findings/{loss.pk}/acknowledge/"' in client.get(bucket_page).content.decode()
 
 
 def test_moderators_do_not_see_findings_for_operators(mona: User, sign_in: SignIn) -> None:
@@ -269,3 +294,31 @@ def test_a_data_loss_finding_stays_until_it_is_acknowledged(otto: User, sign_in:
     assert loss.closed_at is not None
     assert loss.details["acknowledged_by"] == otto.get_username()
     assert "A message is missing" not in findings_of(client.get("/").content.decode())
+
+
+@pytest.mark.parametrize(("open_one", "label"), [(open_heavy_finding, "Compact"), (open_loss, "Repair")])
+def test_no_action_on_a_bucket_is_started_from_its_finding_while_cassandra_is_down(
+    open_one: Callable[[Channel, int], object],
+    label: str,
+    otto: User,
+    sign_in: SignIn,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    channel, deleted_at = make_channel(), postgres_now() - dt.timedelta(days=90)
+    open_one(channel, -3)
+    note_deletes(channel.pk, -3, 1)
+    BucketDeletes.objects.filter(channel_id=channel.pk).update(last_at=deleted_at)
+    monkeypatch.setattr(compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, postgres_now()))
+    client, action = sign_in(otto), f'action="/channels/{channel.pk}/health/-3/{label.lower()}/"'
+    reason = "This job needs Cassandra. No node of Cassandra is up."
+    for path in ("/", f"/channels/{channel.pk}/health/"):
+        html = client.get(path).content.decode()
+        assert action in html
+        assert reason not in html
+    monkeypatch.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
+    for path in ("/", f"/channels/{channel.pk}/health/"):
+        html = client.get(path).content.decode()
+        assert action not in html
+        button = re.search(rf'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*{label}<', html)
+        assert button, path
+        assert re.search(rf'id="{button[1]}">\s*{re.escape(reason)}', html)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Never
 
 import pytest
 from django.db import connection
@@ -20,9 +22,10 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import claim_run, create_due_runs, request_run, work_on_run
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.monitoring.checks import MISSED_RUN, check_runs
+from chatstore.store import cassandra
 from moderation.presentation.formats import format_datetime
 from tests.chatstore.channels import fresh_id
-from tests.chatstore.operations.jobs import configure_only_job, make_ended_run
+from tests.chatstore.operations.jobs import configure_only_job, make_ended_run, make_job, register_only
 from tests.moderation.channels import make_channel, old_ids, write
 
 SignIn = Callable[[User], Client]
@@ -59,6 +62,13 @@ def test_the_table_of_jobs_has_schedule_last_run_next_run_and_state(page: Client
     assert f"/maintenance/jobs/{job}/run/" in row
 
 
+def test_the_date_of_a_last_run_that_is_long_ago_is_shown_once(page: Client, job: str) -> None:
+    for days, times in ((40, 1), (20, 2)):
+        run = make_ended_run(job, at=postgres_now() - dt.timedelta(days=days))
+        last_run = row_of(read(page, "/maintenance/"), job).split(f"/maintenance/runs/{run.pk}/")[1].split("</td>")[0]
+        assert last_run.count("<time") == times
+
+
 def row_of(html: str, job: str) -> str:
     """Return the row of a job in the table of jobs."""
     start = html.index(f'id="job-{job}"')
@@ -68,15 +78,83 @@ def row_of(html: str, job: str) -> str:
 def test_the_next_run_of_a_queued_job_is_the_one_that_waits(page: Client, otto: User, job: str) -> None:
     run = request_run(job, actor=otto)
     row = row_of(read(page, "/maintenance/"), job)
-    assert f'<a href="/maintenance/runs/{run.pk}/">as soon as a worker is free</a>' in row
+    assert f'<a href="/maintenance/runs/{run.pk}/">waiting for a worker</a>' in row
     home = read(page, "/")
-    assert "as soon as a worker is free" in home
+    assert "waiting for a worker" in home
     assert f'<a href="/maintenance/runs/{run.pk}/">Current run</a>' in home
     assert ", 02:30</time>" not in row
     assert claim_run(run.pk) is not None
     row = row_of(read(page, "/maintenance/"), job)
-    assert "as soon as a worker is free" not in row
+    assert "waiting for a worker" not in row
     assert ", 02:30</time>" in row
+
+
+def test_a_job_that_needs_cassandra_does_not_run_while_it_is_down(
+    page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needing = make_job()
+    other = replace(make_job(), needs_cassandra=False)
+    register_only(monkeypatch, needing, other)
+
+    def forms_and_reasons() -> list[tuple[bool, bool]]:
+        """Return whether each job can be run, and whether a reason is given, in the table and on its page."""
+        table = read(page, "/maintenance/")
+        parts = [
+            part
+            for job in (needing.name, other.name)
+            for part in (row_of(table, job), read(page, f"/maintenance/jobs/{job}/"))
+        ]
+        reason = "This job needs Cassandra. No node of Cassandra is up."
+        return [('/run/"' in part and " disabled aria" not in part, reason in part) for part in parts]
+
+    assert forms_and_reasons() == [(True, False)] * 4
+
+    down: list[tuple[str, bool | None, str]] = [("10.0.0.1", False, "dc1"), ("10.0.0.2", False, "dc1")]
+    monkeypatch.setattr(cassandra, "connected_hosts", lambda: down)
+    assert forms_and_reasons() == [(False, True)] * 2 + [(True, False)] * 2
+
+
+def test_a_run_that_needs_cassandra_is_not_repeated_while_it_is_down(
+    page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needing = make_job()
+    other = replace(make_job(), needs_cassandra=False)
+    register_only(monkeypatch, needing, other)
+    runs = [make_ended_run(job.name, at=postgres_now(), state=RunState.FAILED) for job in (needing, other)]
+    urls = [f"/maintenance/runs/{run.pk}/" for run in runs]
+
+    def may_repeat() -> list[bool]:
+        """Return whether each run can be repeated, in the list of failed ones and on its page."""
+        failed = read(page, "/maintenance/")
+        return [f'action="{url}again/"' in html for url in urls for html in (failed, read(page, url))]
+
+    assert may_repeat() == [True] * 4
+    monkeypatch.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
+    assert may_repeat() == [False] * 2 + [True] * 2
+    for path in ("/maintenance/", urls[0]):
+        html = read(page, path)
+        button = re.search(r'<button [^>]*disabled aria-describedby="([^"]+)"> (?:<span>)?Run again', html)
+        assert button
+        reason = f'id="{button[1]}"> This job needs Cassandra. No node of Cassandra is up. </p>'
+        assert html.count(reason) == 1
+
+
+def test_a_page_does_not_connect_to_cassandra_to_say_whether_it_is_up(
+    page: Client, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> Never:
+        raise AssertionError("a page has connected to Cassandra")
+
+    cassandra.close()
+    # Attempts to connect to nodes that do not answer take seconds each.
+    monkeypatch.setattr(cassandra, "_open_connection", refuse)
+    assert f"/maintenance/jobs/{job}/run/" in row_of(read(page, "/maintenance/"), job)
+    assert f"/maintenance/jobs/{job}/run/" in read(page, f"/maintenance/jobs/{job}/")
+
+
+def test_the_last_run_of_a_job_says_why_it_failed(page: Client, job: str) -> None:
+    make_ended_run(job, at=postgres_now(), state=RunState.FAILED, error="Node 127.0.0.2 is down.")
+    assert "Node 127.0.0.2 is down." in row_of(read(page, "/maintenance/"), job)
 
 
 def test_a_job_that_missed_its_run_shows_it_as_its_state(page: Client, job: str) -> None:
@@ -439,6 +517,14 @@ def test_a_compaction_that_needs_a_repair_offers_it_and_runs_again_only_once_it_
         assert repair in html
         assert again not in html
     assert re.search(r'class="run-error small"[^<]*Repair it first', html)
+    with monkeypatch.context() as outage:
+        outage.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
+        for path in (f"/maintenance/runs/{failed.pk}/", "/maintenance/"):
+            html = read(page, path)
+            assert repair not in html
+            button = re.search(rf'<button [^>]*disabled aria-describedby="(no-repair-{failed.pk})"> Repair<', html)
+            assert button, path
+            assert f'id="{button[1]}"> This job needs Cassandra. No node of Cassandra is up. </p>' in html
 
     monkeypatch.setattr(
         compaction, "last_repairs_of", lambda keys: dict.fromkeys(keys, deleted_at + dt.timedelta(days=1))
@@ -452,7 +538,8 @@ def test_a_compaction_that_needs_a_repair_offers_it_and_runs_again_only_once_it_
         assert re.search(r'class="quiet small"> When it ran: [^<]*Repair it first', html)
     html = read(page, f"/maintenance/runs/{failed.pk}/")
     assert 'class="notice error"' not in html
-    assert 'class="chip failed"' not in html
+    # Its state is still that it failed, and looks as everywhere.
+    assert '<span class="chip failed">failed</span>' in html
 
 
 def test_a_repair_in_the_minute_of_the_last_delete_is_described_by_one_time(

@@ -91,7 +91,7 @@ def test_composing_still_works_but_excluding_does_not(previewed: PreviewedPurge,
     client, path = sign_in(mona), f"/purges/{previewed.purge.pk}/"
     composed = client.get(f"/channels/{previewed.channel.pk}/delete/", {"words": "coins"})
     assert composed.status_code == 200
-    assert f"All messages in {previewed.channel.full_name} containing the words “coins”" in composed.content.decode()
+    assert f"All messages in {previewed.channel.full_name} containing the word “coins”" in composed.content.decode()
     listed = client.get(f"{path}messages/")
     assert listed.status_code == 200
     assert "The messages can’t be shown right now" in listed.content.decode()

@@ -6,19 +6,21 @@ A finding about an event (a loss) does not close by itself; an operator acknowle
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, F, Q, When
 
-from chatstore.domain.errors import NotFound
-from chatstore.domain.runs import Severity
+from chatstore.domain.buckets import format_bucket
+from chatstore.domain.errors import BadInput, NotFound
+from chatstore.domain.runs import BUCKET_REPAIR, Severity
 from chatstore.domain.texts import gettext_lazy as _
-from chatstore.models import Finding
+from chatstore.models import Finding, JobRun
 from chatstore.models.functions import ClockTimestamp
 from chatstore.models.users import User
-from chatstore.operations.findings.channels import MISSING_SURVIVORS, channel_of, store_states
+from chatstore.operations.findings.channels import MISSING_SURVIVORS, bucket_of_loss, channel_of, store_states
 from chatstore.operations.rights import MAINTAIN, require
 
 WRONG_SUMS = "wrong sums"
@@ -87,15 +89,36 @@ def sync_findings(
 
 
 def acknowledge_finding(finding_id: int, *, actor: User) -> None:
-    """Close a finding about an event and record the actor. Raises `Forbidden`, `NotFound`."""
+    """Close a finding about an event and record the actor.
+
+    What a repair that is queued or running brings back is still unknown, so its finding stays open. Raises `Forbidden`,
+    `NotFound`, `BadInput`.
+    """
     require(actor, MAINTAIN)
     finding = Finding.objects.open().filter(pk=finding_id, kind__in=EVENT_KINDS).first()
     if finding is None:
         raise NotFound(_("Finding %(id)s does not exist or cannot be acknowledged.", id=str(finding_id)))
+    if finding_repairs([finding]):
+        raise BadInput(_("A repair of this bucket is queued or running. Acknowledge the finding when it has ended."))
     details = finding.details | {"acknowledged_by": actor.get_username()}
     with transaction.atomic():
         Finding.objects.open().filter(pk=finding_id).update(details=details, closed_at=ClockTimestamp())
         store_states([] if finding.channel_id is None else [finding.channel_id])
+
+
+def finding_repairs(findings: Collection[Finding]) -> dict[int, str]:
+    """Return, by the ID of each finding of missing messages that a repair may resolve, the state of that repair."""
+    subjects = {}
+    for finding in findings:
+        # Those of another version may have other subjects.
+        with suppress(ValueError):
+            if (bucket := bucket_of_loss(finding)) is not None:
+                subjects[finding.pk] = format_bucket(*bucket)
+    if not subjects:
+        return {}
+    runs = JobRun.objects.open().filter(job=BUCKET_REPAIR, subject__in=set(subjects.values()))
+    states = dict(runs.values_list("subject", "state"))
+    return {pk: states[subject] for pk, subject in subjects.items() if subject in states}
 
 
 def open_findings() -> list[Finding]:

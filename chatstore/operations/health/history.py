@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from chatstore.domain.runs import RunState
+from chatstore.domain.runs import BUCKET_REPAIR, RunState
 from chatstore.models import ChannelDay, JobRun
 from chatstore.operations.health.channel_health import STALE_AFTER, tombstones_in
 from chatstore.operations.ledger.summaries import mark_due
@@ -108,7 +108,7 @@ def repairs_since(since: dt.datetime, *, channel_id: int | None = None) -> Seque
     """Return completed repairs of all tables, and of single buckets of a channel, oldest first."""
     which = Q(job="repair")
     if channel_id is not None:
-        which |= Q(job="repair_bucket", subject__startswith=f"{channel_id}:")
+        which |= Q(job=BUCKET_REPAIR, subject__startswith=f"{channel_id}:")
     done = JobRun.objects.filter(which, state=RunState.DONE, started_at__gte=since)
     return list(done.order_by("started_at"))
 

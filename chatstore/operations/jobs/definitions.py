@@ -23,7 +23,7 @@ class Job:
     work: the operation; it gets the run's `Claim` and returns the figures of the run. title: its heading.
     description: what it does, for people. schedule: default schedule, which can be changed in the browser; None:
     runs only on request. max_attempts, retry_minutes: maximum number of attempts of a scheduled run, and the delay
-    after a failure.
+    after a failure. needs_cassandra: whether it fails while Cassandra is down.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Job:
     schedule: Schedule | None = None
     max_attempts: int = 1
     retry_minutes: int = 30
+    needs_cassandra: bool = True
 
 
 @dataclass(frozen=True, slots=True)

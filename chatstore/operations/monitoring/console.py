@@ -27,6 +27,7 @@ from chatstore.operations.jobs.definitions import Job, Timetable, job_named, lis
 from chatstore.operations.jobs.runs import attempts_of, request_run
 from chatstore.operations.monitoring.checks import describe_missing_heartbeat, missed_slots
 from chatstore.operations.rights import READ_HEALTH, require, restrict, scope_for
+from chatstore.store import cassandra
 from chatstore.store.heartbeats import MONITOR, seconds_since_heartbeat
 
 Actor = AbstractUser | AnonymousUser
@@ -87,6 +88,7 @@ class ListedRun:
     title, description: of its job; empty description if the job no longer exists. subject: the bucket that it
     is about, if any. seconds: duration so far; None: not started. is_upcoming: it is scheduled for later. attempt: its
     number among the attempts of a scheduled run, of which there are at most `max_attempts`; 0: it has none.
+    needs_cassandra: as its job says; False if that no longer exists.
     """
 
     run: JobRun
@@ -97,6 +99,7 @@ class ListedRun:
     is_upcoming: bool
     attempt: int = 0
     max_attempts: int = 1
+    needs_cassandra: bool = False
 
     @property
     def has_ended(self) -> bool:
@@ -305,6 +308,17 @@ def describe_stopped_services() -> str:
     )
 
 
+def describe_cassandra_outage() -> str:
+    """Return a sentence if the driver knows that no node of Cassandra is up; "" otherwise.
+
+    Neither connects nor sends a statement: during an outage, pages would wait for that. A process that has not
+    connected yet knows of an outage only if it has just tried to.
+    """
+    hosts = cassandra.connected_hosts()
+    is_down = bool(hosts) and all(is_up is False for _host, is_up, _dc in hosts or ())
+    return _("No node of Cassandra is up.") if is_down or cassandra.has_failed_to_connect() else ""
+
+
 def _last_runs(jobs: Sequence[Job], now: dt.datetime, *, last: int) -> dict[str, list[ListedRun]]:
     """Return the last runs of each job that have ended, newest last, by its name."""
     params = [[job.name for job in jobs], [state.value for state in ENDED], last]
@@ -355,7 +369,17 @@ def _describe(runs: JobRunQuerySet, now: dt.datetime | None = None) -> list[List
         seconds = None if run.started_at is None else ((run.ended_at or now) - run.started_at).total_seconds()
         attempt, max_attempts = (_attempt_of(run), job.max_attempts) if job and job.max_attempts > 1 else (0, 1)
         described.append(
-            ListedRun(run, title, description, subjects.get(run.pk), seconds, run.due_at > now, attempt, max_attempts)
+            ListedRun(
+                run,
+                title,
+                description,
+                subjects.get(run.pk),
+                seconds,
+                is_upcoming=run.due_at > now,
+                attempt=attempt,
+                max_attempts=max_attempts,
+                needs_cassandra=job is not None and job.needs_cassandra,
+            )
         )
     return described
 

@@ -19,7 +19,7 @@ from django.db import connections
 from chatstore.domain.buckets import format_bucket
 from chatstore.domain.datetimes import format_datetime
 from chatstore.domain.errors import BadInput
-from chatstore.domain.runs import ENDED, RunState
+from chatstore.domain.runs import BUCKET_REPAIR, ENDED, RunState
 from chatstore.domain.texts import from_json
 from chatstore.management.inert import InertCommand
 from chatstore.models import JobRun
@@ -45,7 +45,7 @@ class Command(InertCommand):
         channel_id, bucket = options["channel"], options["bucket"]
         if (channel_id is None) != (bucket is None):
             raise CommandError("--channel and --bucket must be used together.")
-        job, subject = ("repair", "") if channel_id is None else ("repair_bucket", format_bucket(channel_id, bucket))
+        job, subject = ("repair", "") if channel_id is None else (BUCKET_REPAIR, format_bucket(channel_id, bucket))
         try:
             actor = find_moderator(options["moderator"])
             run = start_repair(job, subject, actor=actor)

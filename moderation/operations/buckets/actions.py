@@ -11,6 +11,7 @@ from chatstore.domain.buckets import BucketKey, format_bucket
 from chatstore.domain.errors import ChatstoreError, NotFound
 from chatstore.domain.health import BucketState, KnownBucket
 from chatstore.domain.live import Live
+from chatstore.domain.runs import BUCKET_REPAIR
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.domain.texts import pgettext_lazy
 from chatstore.models import JobRun
@@ -57,7 +58,7 @@ ACTIONS = (
     ),
     Action(
         "repair",
-        "repair_bucket",
+        BUCKET_REPAIR,
         pgettext_lazy("action on a bucket", "Repair"),
         _("Runs a full repair of this bucket only. Afterwards all replicas have the same data and deletes."),
     ),

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.messages import Message
+from chatstore.operations.monitoring.console import describe_cassandra_outage
 from chatstore.store import cassandra, messages, tables, traces
 from chatstore.store.driver_errors import DeadlinePassed
 from tests.chatstore.channels import VICTOR, delete_rows, fresh_id
@@ -21,6 +22,8 @@ from tests.chatstore.channels import VICTOR, delete_rows, fresh_id
 INSERT = "INSERT INTO pins (channel_id, message_id) VALUES (?, ?)"
 SELECT = "SELECT message_id FROM pins WHERE channel_id = ?"
 SELECT_ONE = "SELECT message_id FROM pins WHERE channel_id = ? AND message_id = ?"
+
+REACHABLE = settings.CASSANDRA
 
 
 def write_pins(channel_id: int, count: int) -> None:
@@ -121,6 +124,14 @@ def test_the_larger_of_two_trace_lines_of_one_replica_counts() -> None:
     assert seen == {"127.0.0.1": (51, 3), "127.0.0.2": (50, 1500)}
 
 
+def test_the_nodes_of_an_open_session_are_known_without_connecting() -> None:
+    nodes = cassandra.hosts()
+    assert nodes
+    assert cassandra.connected_hosts() == nodes
+    cassandra.close()
+    assert cassandra.connected_hosts() is None
+
+
 def _read_in_child(pipe: Connection, channel_id: int) -> None:
     pipe.send((os.getpid(), cassandra.execute(SELECT, (channel_id,))))
     cassandra.close()
@@ -160,6 +171,28 @@ def _unreachable_servers() -> Iterator[None]:
 def test_unresponsive_servers_raise_store_unavailable() -> None:
     with pytest.raises(StoreUnavailable, match="No Cassandra node answers"):
         messages.read_message(1, 2)
+
+
+@pytest.mark.usefixtures("_unreachable_servers")
+def test_a_failed_attempt_to_connect_is_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (cassandra.has_failed_to_connect(), describe_cassandra_outage()) == (False, "")
+    with pytest.raises(StoreUnavailable):
+        cassandra.hosts()
+    assert (cassandra.has_failed_to_connect(), describe_cassandra_outage()) == (True, "No node of Cassandra is up.")
+    # It may have been started again meanwhile.
+    monkeypatch.setattr(cassandra, "OUTAGE_SECONDS", 0.0)
+    assert (cassandra.has_failed_to_connect(), describe_cassandra_outage()) == (False, "")
+
+
+@pytest.mark.usefixtures("_unreachable_servers")
+def test_a_session_ends_the_memory_of_failed_attempts() -> None:
+    with pytest.raises(StoreUnavailable):
+        cassandra.hosts()
+    settings.CASSANDRA = REACHABLE
+    assert cassandra.hosts()
+    assert not cassandra.has_failed_to_connect()
+    cassandra.close()
+    assert not cassandra.has_failed_to_connect()
 
 
 def test_a_closed_session_is_reopened() -> None:

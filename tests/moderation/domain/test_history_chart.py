@@ -137,5 +137,10 @@ def test_the_axis_labels_every_other_day_round_days_or_months(span: int, labels:
     assert [label for _, label in chart.dates] == labels
 
 
+def test_the_last_day_with_room_for_its_label_has_one() -> None:
+    chart = draw_history([], [], SCALES, first=dt.date(2026, 11, 3), last=dt.date(2026, 12, 2))
+    assert [label for _, label in chart.dates] == ["11 Nov", "21 Nov", "1 Dec"]
+
+
 def test_an_empty_chart_is_labelled() -> None:
     assert draw_history([], [], SCALES, first=FIRST, last=LAST).is_empty

@@ -1,12 +1,16 @@
 """A rewritten message that is missing afterwards opens a finding, unless someone else deleted it."""
 
+from pathlib import Path
+
 import pytest
+from django.core.management import call_command
 
 from chatstore.domain.runs import Severity
 from chatstore.models import Channel, Finding
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now, wall_clock_us
 from chatstore.operations.findings.channels import MISSING_SURVIVORS
+from chatstore.operations.findings.records import acknowledge_finding
 from chatstore.operations.gateway import messages as gateway
 from chatstore.store import messages
 from moderation.domain.packing import pack_ids, unpack_ids
@@ -16,13 +20,17 @@ from moderation.operations.purging.completion import advance_purge
 from moderation.operations.purging.rewrite import rewrite_survivors
 from moderation.operations.steps.claiming import move_step
 from moderation.store.pace import Pace
+from tests.imports.exports import make_raw, write_export
 from tests.moderation.channels import (
+    VICTOR,
     WILMA,
     age_timestamps,
+    buckets_of,
     by_victor,
     choose,
     claim,
     confirm,
+    ids_of,
     old_ids,
     preview,
     write,
@@ -74,6 +82,24 @@ def test_lost_survivors_open_a_finding_that_names_them(mona: User, channel: Chan
     assert finding.summary.startswith("2 messages that should have been kept are missing after a purge in #room, ")
     assert finding.details["messages"] == [str(survivors[100]), str(survivors[200])]
     assert finding.details["purge"] == str(step.purge_id)
+
+
+def test_an_export_brings_back_lost_survivors_and_nothing_that_was_deleted(
+    mona: User, otto: User, channel: Channel, survivors: list[int], tmp_path: Path
+) -> None:
+    before = ids_of(channel, *buckets_of(survivors))
+    step = take_to_rewritten(mona, channel)
+    lose(channel, survivors[100])
+    lose(channel, survivors[200])
+    finish(step)
+    assert len(ids_of(channel, step.bucket)) == len(survivors) - 2
+    # As the advice of the finding says: all of the period, also what the purge deleted.
+    raws = [make_raw(message_id, author=WILMA if message_id in survivors else VICTOR) for message_id in before]
+    call_command("import_discord", write_export(tmp_path / "room.json", channel.pk, raws))
+    assert ids_of(channel, step.bucket) == survivors
+    (finding,) = findings_of(step)
+    acknowledge_finding(finding.pk, actor=otto)
+    assert not Finding.objects.open().filter(channel_id=channel.pk).exists()
 
 
 def test_no_finding_is_opened_when_survivors_are_present_or_withdrawn(
