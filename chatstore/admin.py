@@ -76,6 +76,11 @@ class NeverDeleted(RecordedAdmin, KeysetAdmin):
         found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
         return found
 
+    @admin.display(description=gettext_lazy("Name"))
+    def shown_name(self, row: Guild | Channel | ChatUser) -> str | None:
+        """Return the name with its hidden characters. The list links it, and may cut it off."""
+        return _name(row.name)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return the ID of an existing row: another one would be a copy without messages."""
         return ("id",) if obj is not None else ()
@@ -89,7 +94,7 @@ class NeverDeleted(RecordedAdmin, KeysetAdmin):
 class GuildAdmin(NeverDeleted):
     """Guilds. Several channels can be added with one."""
 
-    list_display = ("name", "id")
+    list_display = ("shown_name", "id")
     search_fields = ("name", "=id")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
@@ -112,7 +117,7 @@ class GuildAdmin(NeverDeleted):
 class ChannelAdmin(NeverDeleted):
     """Channels, threads and direct messages, with their health for accounts that may read it."""
 
-    list_display = ("name", "guild")
+    list_display = ("shown_name", "shown_guild")
     list_filter = ("kind",)
     list_select_related = ("guild", "summary")
     search_fields = ("name", "=id", "guild__name")
@@ -126,6 +131,16 @@ class ChannelAdmin(NeverDeleted):
         """Return the health fields of an existing channel for accounts that may read them."""
         health = _health_fields(request, *_FIGURES, *_OTHER_FIGURES, "health") if obj is not None else ()
         return (*super().get_readonly_fields(request, obj), *health)
+
+    @admin.display(description=gettext_lazy("Name"))
+    def shown_name(self, row: Guild | Channel | ChatUser) -> str | None:
+        """Return the name as other pages show it: "#general"."""
+        return _name(str(row))
+
+    @admin.display(description=gettext_lazy("Server"))
+    def shown_guild(self, channel: Channel) -> str | None:
+        """Return the name of the server; None for a direct message."""
+        return None if channel.guild is None else _name(channel.guild.name)
 
     @admin.display(description=gettext_lazy("State"))
     def state(self, channel: Channel) -> str:
@@ -152,7 +167,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the last duration and its day."""
         page_us = channel.summary.page_us
         if page_us is None:
-            return _("unknown")
+            return "–"
         milliseconds = page_us / 1000
         digits = 0 if milliseconds >= 99.95 else 1
         # Django's own formatting truncates.
@@ -164,7 +179,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the number of empty buckets, and of all that were ever written."""
         summary = channel.summary
         if summary.buckets is None or summary.empty_buckets is None:
-            return _("unknown")
+            return "–"
         return _("%(empty)s of %(count)s") % {
             "empty": number_format(summary.empty_buckets, force_grouping=True),
             "count": number_format(summary.buckets, force_grouping=True),
@@ -175,7 +190,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the number of deletes that no repair covers."""
         deletes = channel.summary.uncovered_deletes
         if deletes is None:
-            return _("unknown")
+            return "–"
         text = ngettext("%(count)s delete", "%(count)s deletes", deletes)
         return text % {"count": number_format(deletes, force_grouping=True)}
 
@@ -197,10 +212,17 @@ class ChannelAdmin(NeverDeleted):
         return format_html('<a href="{}">{}</a>', reverse("channel_health", args=[channel.pk]), _("Open health"))
 
 
+def _name(name: str) -> str | None:
+    if not name:
+        return None
+    shown = show_hidden(name)
+    return format_html('<span title="{}">{}</span>', shown, shown)
+
+
 def _with_day(figure: str | None, measured_at: dt.datetime | None) -> str:
-    """Return a figure and the day on which it was measured: "1,204 (3 Mar)"."""
+    """Return a figure and the day on which it was measured: "1,204 (3 Mar)", or "–"."""
     if figure is None or measured_at is None:
-        return _("unknown")
+        return "–"
     day = date_format(measured_at, pgettext("date format", "j M"))
     return _("%(count)s (%(day)s)") % {"count": figure, "day": day}
 
@@ -213,11 +235,16 @@ def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:
 class ChatUserAdmin(NeverDeleted):
     """Chat users, the authors of messages. Staff accounts are `User`."""
 
-    list_display = ("name", "display_name", "bot", "id")
+    list_display = ("shown_name", "shown_display_name", "bot", "id")
     # A user may have no name.
-    list_display_links = ("name", "id")
+    list_display_links = ("shown_name", "id")
     list_filter = ("is_bot",)
     search_fields = ("name", "display_name", "=id")
+
+    @admin.display(description=gettext_lazy("Display name"))
+    def shown_display_name(self, user: ChatUser) -> str | None:
+        """Return the display name with its hidden characters; None if there is none."""
+        return _name(user.display_name)
 
     @admin.display(description=gettext_lazy("Bot"))
     def bot(self, user: ChatUser) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model
+from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -32,6 +33,8 @@ from chatstore.admin_log import RecordedAdmin
 from chatstore.confirmation import require_confirmation
 from chatstore.models.users import User
 from chatstore.operations.coordination.account_lock import lock_accounts
+
+apps.get_app_config("auth").verbose_name = gettext_lazy("Staff accounts")
 
 # Registered again below, with Unfold's forms.
 admin.site.unregister(User)
@@ -56,17 +59,39 @@ _RIGHTS = {"is_superuser"}
 _DATES = (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")})
 
 
+class NewAccountForm(UserCreationForm):  # type: ignore[misc]
+    """A new account. Django's text about passwords is about sign-ins that are not offered here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "usable_password" in self.fields:
+            self.fields["usable_password"].label = gettext("Sign-in by password")
+            self.fields["usable_password"].help_text = gettext(
+                "Without a password the account can sign in by single sign-on only, if that is set up here."
+            )
+
+
 @admin.register(User)
 class UserAdmin(RecordedAdmin, PrivateHistory, StockUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
     """Staff accounts. They are deactivated, never deleted: purges and the audit log name them."""
 
     form = UserChangeForm
-    add_form = UserCreationForm
+    add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ("username", "first_name", "last_name", "is_active", "last_login")
+    list_display: tuple[str, ...] = ("username", "first_name", "last_name", "has_second_factor", "last_login")
     list_filter = ("is_active",)
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "roles", "second_factor")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        """Return the accounts, and whether each has a second factor."""
+        accounts: QuerySet[User] = super().get_queryset(request)
+        return accounts.annotate(has_device=Exists(TOTPDevice.objects.filter(user=OuterRef("pk"), confirmed=True)))
+
+    @admin.display(description=gettext_lazy("Second factor"))
+    def has_second_factor(self, account: User) -> str:
+        """Return whether the account has a second factor."""
+        return gettext("yes") if vars(account)["has_device"] else gettext("no")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the fields of an account, without those of superusers for everyone else."""

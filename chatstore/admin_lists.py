@@ -69,6 +69,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]
         """Read one row more than the page has, instead of counting all."""
         found = list(self.queryset[: ROWS_PER_PAGE + 1])
         self.result_list = found[:ROWS_PER_PAGE]
+        self.model_admin.add_facts(self.result_list)
         # Equal, so that Unfold shows neither "100 results" nor "Show all" in the heading.
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
@@ -120,7 +121,11 @@ class KeysetAdmin(PrivateHistory, ModelAdmin):  # type: ignore[misc]
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """Return the row. An empty `_to_field` means none: Django looks for a field without a name."""
         found: Model | None = super().get_object(request, object_id, from_field or None)
+        self.add_facts([] if found is None else [found])
         return found
+
+    def add_facts(self, rows: Sequence[Any]) -> None:
+        """Add what the rows of a page, or the one that is opened, show beside their columns."""
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any

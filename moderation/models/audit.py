@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 
 from chatstore.models.ids import NextId
@@ -56,7 +58,7 @@ class AuditEntry(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.action.replace('_', ' ')} at {self.at:%Y-%m-%d %H:%M:%S}"
+        return f"{self.action.replace('_', ' ')} at {date_format(localtime(self.at), 'DATETIME_FORMAT')}"
 
 
 class AuditLink(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -139,7 +140,7 @@ def test_an_entry_names_its_channel_with_the_server_or_the_server(ada: User, sig
         client.get(path).content.decode() for path in (f"{AUDIT}{entry.pk}/change/", f"{AUDIT}?q={ada.username}")
     )
     for shown in (one, page):
-        assert f'href="/channels/{channel.pk}/" class="text-primary-600">general (Harbour &lt;b&gt;)</a>' in shown
+        assert f'href="/channels/{channel.pk}/" class="text-primary-600">#general (Harbour &lt;b&gt;)</a>' in shown
     assert "hold placed at" in one
     assert f'href="/audit/?server={guild.pk}" class="text-primary-600">Harbour &lt;b&gt;</a>' in page
 
@@ -169,13 +170,50 @@ def test_a_user_without_a_name_is_opened_by_the_id(ada: User, sign_in: SignIn) -
 
 
 def test_an_entry_of_the_audit_log_is_in_words_and_names_its_user(ada: User, sign_in: SignIn) -> None:
-    person = ChatUser.objects.create(id=fresh_id(), name="victor", display_name="Victor <b>")
+    # Users of the same name, of other tests too, are shown with their handles.
+    name = f"Victor {secrets.token_hex(6)}"
+    person = ChatUser.objects.create(id=fresh_id(), name="victor", display_name=f"{name} <b>")
     details = {"resolution": "removed", "reason": "<i>spam</i>"}
     entry = record_action("report_resolved", actor=ada, chat_user_id=person.pk, details=details)
     client = sign_in(ada)
-    link = f'<a href="/users/{person.pk}/" class="text-primary-600">Victor &lt;b&gt;</a>'
+    link = f'<a href="/users/{person.pk}/" class="text-primary-600">{name} &lt;b&gt;</a>'
     assert link in client.get(AUDIT).content.decode()
     page = client.get(f"{AUDIT}{entry.pk}/change/").content.decode()
     assert link in page
     assert "Reason: &lt;i&gt;spam&lt;/i&gt;<br>Resolution: message deleted" in page
     assert "removed" not in page
+
+
+def cells_of(page: str, name: str) -> list[str]:
+    """Return the texts of a column, without its heading."""
+    cells = re.findall(rf'<(?:td|th) class="field-{name}\b[^>]*>(.*?)</(?:td|th)>', page, re.DOTALL)
+    return [unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in cells]
+
+
+def test_names_of_channels_and_servers_are_as_on_other_pages(ada: User, sign_in: SignIn) -> None:
+    client, word = sign_in(ada), secrets.token_hex(6)
+    guild = Guild.objects.create(pk=fresh_id(), name=f"Har\u200bbour {word}")
+    hidden = Channel.objects.create(pk=fresh_id(), name=f"gen\u202eeral-{word}", guild=guild)
+    direct = Channel.objects.create(pk=fresh_id(), name=f"victor, {word}", kind=Channel.Kind.DIRECT)
+    user = ChatUser.objects.create(pk=fresh_id(), name=f"vic\u200btor.{word}", display_name=f"Vic\u202etor {word}")
+
+    def read(model: str, pk: int) -> str:
+        return client.get(f"/admin/chatstore/{model}/?q={pk}").content.decode()
+
+    page = read("channel", hidden.pk)
+    assert cells_of(page, "shown_name") == [f"#gen[RLO]eral-{word}"]
+    assert cells_of(page, "shown_guild") == [f"Har[ZWSP]bour {word}"]
+    page = read("channel", direct.pk)
+    assert (cells_of(page, "shown_name"), cells_of(page, "shown_guild")) == ([f"victor, {word}"], ["–"])
+    assert cells_of(read("guild", guild.pk), "shown_name") == [f"Har[ZWSP]bour {word}"]
+    page = read("chatuser", user.pk)
+    assert cells_of(page, "shown_name") == [f"vic[ZWSP]tor.{word}"]
+    assert cells_of(page, "shown_display_name") == [f"Vic[RLO]tor {word}"]
+
+
+def test_a_channel_without_figures_shows_a_dash_as_the_table_of_all_channels_does(ada: User, sign_in: SignIn) -> None:
+    channel = Channel.objects.create(id=fresh_id(), name=f"quay-{secrets.token_hex(6)}")
+    page = sign_in(ada).get(f"/admin/chatstore/channel/?q={channel.name}").content.decode()
+    for name in ("tombstones", "size"):
+        (cell,) = re.findall(rf"field-{name}\b[^>]*>(.*?)</td>", page, re.DOTALL)
+        assert re.sub("<[^>]*>", "", cell).strip() == "–"
