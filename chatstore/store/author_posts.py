@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -27,11 +27,13 @@ _IDS = ("message_id", "author_id")
 class AuthorPosts:
     """Messages of one author as (message id, channel id), newest first.
 
+    last_ids: the last message by channel, where it is certain that no newer one was left unread.
     is_complete: whether all from the requested id on are among them; otherwise the deadline was reached before.
     is_whole: whether these are all in the given places.
     """
 
     posts: Sequence[tuple[int, int]]
+    last_ids: Mapping[int, int]
     is_complete: bool
     is_whole: bool
 
@@ -65,7 +67,8 @@ def read_author_posts(
         is_recent = bucket >= bucket_of(since)
         is_needed = is_recent or bucket == above or len(posts) < at_least
         if is_over(is_needed=is_needed):
-            return AuthorPosts(sorted(posts, reverse=True), is_complete and not is_recent, is_whole=False)
+            posts.sort(reverse=True)
+            return AuthorPosts(posts, _last_ids(posts), is_complete and not is_recent, is_whole=False)
         if is_needed:
             above = bucket
             ahead.extend(map(_open, islice(left, 1)))
@@ -78,6 +81,7 @@ def read_author_posts(
             if is_over(is_needed=oldest >= since or here < at_least):
                 is_complete, is_whole = is_complete and oldest < since, False
                 break
+    last_ids = _last_ids(sorted(posts, reverse=True))
     try:
         for rows in _read_joined(left) if is_whole else ():
             if is_over(is_needed=False):
@@ -87,7 +91,13 @@ def read_author_posts(
     except TooManyTombstones:
         # Where the others are counted, too many rows were deleted.
         is_whole = False
-    return AuthorPosts(sorted(posts, reverse=True), is_complete, is_whole)
+    posts.sort(reverse=True)
+    return AuthorPosts(posts, _last_ids(posts) if is_whole else last_ids, is_complete, is_whole)
+
+
+def _last_ids(posts: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return the last message by channel. posts: newest first."""
+    return {channel_id: message_id for message_id, channel_id in reversed(posts)}
 
 
 def _open(place: tuple[int, int]) -> tuple[int, int, Iterator[list[Any]]]:

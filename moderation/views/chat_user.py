@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
@@ -25,9 +26,11 @@ from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivit
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
 from moderation.operations.preview.breakdown import purges_kept_by_holds
-from moderation.presentation.activity import ActivitySpan
+from moderation.presentation.activity import ActivitySpan, ActivityStrips, PostsSpan, draw_posts
 from moderation.presentation.people import name_unknown
 from moderation.views.rows import Writer
+
+Strips = ActivityStrips[ActivitySpan] | ActivityStrips[PostsSpan]
 
 NEW_ACCOUNT = dt.timedelta(days=7)
 """Younger accounts are marked: those of a raid mostly are."""
@@ -69,7 +72,7 @@ class ActivityRow(NamedTuple):
     """
 
     entry: ChannelActivity
-    runs: Sequence[ActivitySpan]
+    runs: Sequence[ActivitySpan | PostsSpan]
     posts: int
     last_at: dt.datetime | None
 
@@ -86,7 +89,8 @@ def show_user(request: HttpRequest, user_id: int, *, error_message: str = "") ->
     context = _describe(request, user_id, here=None)
     context |= {"error_message": error_message, "typed": request.POST}
     profile: Profile = context["profile"]
-    context["rows"] = _activity_rows(profile, context["recent"])
+    context["strips"] = strips = _draw_strips(profile, context["recent"])
+    context["rows"] = _activity_rows(profile, context["recent"], strips)
     return render(request, "moderation/user/user.html", context, status=400 if error_message else 200)
 
 
@@ -104,15 +108,18 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
     name = show_hidden(str(profile.user)) if profile.user else name_unknown(user_id)
     made_at, counts_all = profile.made_at, COUNT_ALL in request.GET
     recent = recent_posts_of(request.user, user_id, counts_all=counts_all)
-    shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
     kept = purges_kept_by_holds(user_id, [matched.listed.purge for matched in profile.purges])
+    are_all_kept = bool(kept) and len(kept) == profile.purge_count
+    if are_all_kept:
+        recent = _with_kept(recent, profile)
+    shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
     return {
         "profile": profile,
         "who": Writer(user_id, name, is_bot=bool(profile.user and profile.user.is_bot), is_webhook=False),
         "is_new": made_at is not None and timezone.now() - made_at < NEW_ACCOUNT,
         "held": holds_of_author(request.user, user_id),
         "kept_by_holds": kept,
-        "are_all_kept": bool(kept) and len(kept) == profile.purge_count,
+        "are_all_kept": are_all_kept,
         "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
         "oldest_at": _oldest_at(profile, recent),
@@ -140,6 +147,20 @@ def _with_count_all(request: HttpRequest) -> str:
     return query.urlencode()
 
 
+def _with_kept(recent: RecentPosts, profile: Profile) -> RecentPosts:
+    """Raise lower bounds to the messages that purges included, where holds have kept them from all purges."""
+    if recent.is_whole:
+        return recent
+    by_channel, by_guild = dict(recent.all_by_channel), dict(recent.by_guild)
+    for entry in profile.activity:
+        # Several purges may include the same messages.
+        if entry.purge_count == 1 and (more := entry.matched - by_channel.get(entry.channel.pk, 0)) > 0:
+            by_channel[entry.channel.pk] = entry.matched
+            by_guild[entry.channel.guild_id] = by_guild.get(entry.channel.guild_id, 0) + more
+    in_all = max([sum(by_channel.values()), *(matched.count for matched in profile.purges)])
+    return replace(recent, in_all=in_all, all_by_channel=by_channel, by_guild=by_guild)
+
+
 def _oldest_at(profile: Profile, recent: RecentPosts) -> dt.datetime | None:
     """Return when the user's oldest message was posted if it is of the days in which they were first seen, or None.
 
@@ -149,16 +170,25 @@ def _oldest_at(profile: Profile, recent: RecentPosts) -> dt.datetime | None:
     return at if at and days and days[0] <= at.astimezone(dt.UTC).date() <= days[1] else None
 
 
-def _activity_rows(profile: Profile, recent: RecentPosts) -> list[ActivityRow]:
+def _draw_strips(profile: Profile, recent: RecentPosts) -> Strips | None:
+    """Draw the messages if all were read, or else the periods in which there are some."""
+    if not recent.is_whole:
+        return profile.strips
+    shown = {entry.channel.pk for entry in profile.activity}
+    posted = {channel_id: ids for channel_id, ids in recent.ids_by_channel.items() if channel_id in shown}
+    return draw_posts(posted, now=timezone.now())
+
+
+def _activity_rows(profile: Profile, recent: RecentPosts, drawn: Strips | None) -> list[ActivityRow]:
     """Return the channels with the periods to draw.
 
     A period stays in the index until the bookkeeping of the night finds that a purge has emptied it.
     """
-    strips = profile.strips.strips if profile.strips else {}
+    strips = drawn.strips if drawn else {}
     may_have = {entry.channel.pk for entry in profile.activity}
     if recent.is_whole:
         may_have &= recent.all_by_channel.keys()
-    last = {channel_id: time_of(message_id) for channel_id, message_id in recent.last_by_channel.items()}
+    last = {channel_id: time_of(last_id) for channel_id, last_id in recent.last_ids.items()}
     return [
         ActivityRow(
             entry,

@@ -23,6 +23,7 @@ from moderation.models import Purge, PurgeApproval
 from moderation.operations.lookup import recent_posts
 from moderation.operations.lookup.chat_users import BUCKETS_PER_CHECK
 from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.presentation import activity
 from moderation.presentation.formats import format_days, format_short_day, format_short_days
 from tests.conftest import give, make_user
 from tests.moderation.channels import (
@@ -70,14 +71,34 @@ def test_name_id_age_and_channels_are_shown(mona: User, sign_in: SignIn) -> None
     assert str(person.pk) in html
     assert "Account created</dt><dd><time" in squeeze(html)
     strips = html.split('class="strip activity-strip"')[1:]
-    # Consecutive buckets are one bar; the channel with the most comes first.
-    assert [strip.count('class="bar"') for strip in strips] == [2, 1]
+    # The channel with the most comes first.
+    assert [strip.count('class="bar"') for strip in strips] == [3, 1]
     assert html.index(f"/channels/{channel.pk}/") < html.index(f"/channels/{other.pk}/")
 
 
+def test_activity_shows_messages_by_time_if_all_were_read_and_otherwise_periods(
+    mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, channel, other = make_chat_user(), make_channel(), make_channel()
+    burst = [make_snowflake(now_ms() - 3 * 60_000 + number) for number in range(5)]
+    write(channel, burst, author=person.pk)
+    html = squeeze(page_of(sign_in(mona), person.pk))
+    # A burst of a moment is a bar among many, not all of the time since the account was created.
+    ((slot, width),) = re.findall(r'<rect class="slot" x="([\d.]+)" y="0" width="([\d.]+)"', html)
+    assert 0 < float(slot) < activity.WIDTH
+    assert float(width) <= activity.WIDTH / 15
+    assert "The tallest bar is 5\xa0messages" in html or "The tallest bar is 5 messages" in html
+    assert "<span>now</span>" in html
+    write(other, old_ids(1), author=person.pk)
+    monkeypatch.setattr(recent_posts, "MAX_PLACES", 1)
+    html = squeeze(page_of(sign_in(mona), person.pk))
+    assert "Bars show when there are messages" in html
+    assert "<span>today</span>" in html
+
+
 def test_the_handle_is_shown_even_if_it_is_the_name(mona: User, sign_in: SignIn) -> None:
-    person = make_chat_user(shown="")
-    assert ">@zoe<" in page_of(sign_in(mona), person.pk)
+    person = make_chat_user(name=(name := f"zoe{secrets.token_hex(4)}"), shown="")
+    assert f">@{name}<" in page_of(sign_in(mona), person.pk)
 
 
 def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: SignIn) -> None:
@@ -91,7 +112,7 @@ def test_a_user_is_not_seen_before_the_account_was_created(mona: User, sign_in: 
 
 
 @pytest.mark.parametrize("are_all_read", [True, False])
-def test_the_last_message_of_a_channel_has_its_time_or_the_days_of_its_bucket_until_today(
+def test_the_last_message_of_a_channel_has_its_time_or_if_unread_the_days_of_its_bucket_until_today(
     mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch, are_all_read: bool
 ) -> None:
     person, opened, closed = make_chat_user(), make_channel(), make_channel()
@@ -105,7 +126,8 @@ def test_the_last_message_of_a_channel_has_its_time_or_the_days_of_its_bucket_un
         bucket = bucket_of(message_id)
         days = format_days(bucket_days(bucket)[0], last_day_of(bucket))
         line = activity.split(f"/channels/{channel.pk}/#end")[1]
-        at = f'<time datetime="{time_of(message_id).isoformat()}"' if are_all_read else f"{days}<"
+        is_read = are_all_read or channel == opened
+        at = f'<time datetime="{time_of(message_id).isoformat()}"' if is_read else f"{days}<"
         assert f"last message: {at}" in line.split("</li>")[0]
 
 
@@ -260,7 +282,7 @@ def test_an_emptied_channel_is_not_listed_as_active(mona: User, sign_in: SignIn)
     assert "no messages left" in there
     assert "20 messages included in a purge" in there
     assert 'class="bar"' not in there
-    assert here.count('class="bar"') == 1
+    assert 'class="bar"' in here
     assert "3 messages included in a purge" in here
 
 
@@ -310,7 +332,7 @@ def test_results_show_when_a_user_was_active_by_days(mona: User, sign_in: SignIn
     html = squeeze(sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode())
     bucket = bucket_of(message_id)
     days = format_days(bucket_days(bucket)[0], last_day_of(bucket))
-    assert re.search(rf'data-label="Last active"> ?{days} ?</td>', html)
+    assert re.search(rf'data-label="Last posted during"> ?<span class="nowrap">{days}</span> ?</td>', html)
 
 
 def test_results_show_no_days_before_the_account(mona: User, sign_in: SignIn) -> None:
@@ -322,9 +344,19 @@ def test_results_show_no_days_before_the_account(mona: User, sign_in: SignIn) ->
     write(channel, [message_id], author=person.pk)
     html = squeeze(sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode())
     assert first < made_on
-    assert re.search(rf'data-label="Last active"> ?{format_days(made_on, last)} ?</td>', html)
+    days = format_days(made_on, last)
+    assert re.search(rf'data-label="Last posted during"> ?<span class="nowrap">{days}</span> ?</td>', html)
 
 
 def test_the_search_leads_to_the_user(mona: User, sign_in: SignIn) -> None:
     person = make_chat_user()
     assert f'href="/users/{person.pk}/"' in sign_in(mona).get("/find/", {"q": str(person.pk)}).content.decode()
+
+
+def test_results_lead_those_who_may_delete_to_a_purge_in_all_channels(mona: User, sign_in: SignIn) -> None:
+    person, channel = make_chat_user(), make_channel()
+    link, found = f'href="/delete/?author={person.pk}"', {"q": str(person.pk)}
+    assert link not in sign_in(mona).get("/find/", found).content.decode()
+    write(channel, old_ids(1), author=person.pk)
+    assert link in sign_in(mona).get("/find/", found).content.decode()
+    assert link not in sign_in(make_user("aron", group="auditors")).get("/find/", found).content.decode()

@@ -40,7 +40,7 @@ from moderation.operations.access.visibility import (
 from moderation.operations.selection.shown_states import filter_by_shown_state
 from moderation.operations.selection.summary import ListedPurge, describe_purges
 from moderation.operations.undo.listed_purges import with_list_facts
-from moderation.presentation.activity import ActivityStrips, draw_activity
+from moderation.presentation.activity import ActivitySpan, ActivityStrips, draw_activity
 
 CHANNELS_SHOWN = 12
 PURGES_SHOWN = 20
@@ -103,7 +103,7 @@ class Profile:
     user: ChatUser | None
     made_at: dt.datetime | None
     activity: Sequence[ChannelActivity]
-    strips: ActivityStrips | None
+    strips: ActivityStrips[ActivitySpan] | None
     more_channels: int
     first_seen: tuple[dt.date, dt.date] | None
     last_seen: tuple[dt.date, dt.date] | None
@@ -125,7 +125,7 @@ class Profile:
 def profile_of(user: Actor, user_id: int) -> Profile:
     """Return the profile. Raises `NotFound` if the id is unknown everywhere, `Forbidden`, `StoreUnavailable`."""
     require(user, "chatstore.view_chatuser")
-    known = ChatUser.objects.filter(pk=user_id).first()
+    known = ChatUser.objects.with_namesakes().filter(pk=user_id).first()
     places, searched_back_to = _read_places(user_id)
     channels = visible_channels(user).in_bulk(places)
     visible = {channel_id: buckets for channel_id, buckets in places.items() if channel_id in channels}

@@ -37,8 +37,9 @@ class RecentPosts:
 
     in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
     and is_whole. by_channel: those of the day, by channel id; all_by_channel, by_guild: all, by the id of the channel
-    and of its guild, None for direct messages. last_by_channel: the newest message by channel; empty unless is_whole.
-    oldest_at: when the oldest message that still exists was posted; None without any, or unless is_whole.
+    and of its guild, None for direct messages. last_ids: the last message by channel, where it is known.
+    ids_by_channel: all messages by channel, ascending; empty unless
+    is_whole. oldest_at: when the oldest message that still exists was posted; None without any, or unless is_whole.
     newest: newest first.
     """
 
@@ -48,7 +49,8 @@ class RecentPosts:
     by_channel: Mapping[int, int]
     all_by_channel: Mapping[int, int]
     by_guild: Mapping[int | None, int]
-    last_by_channel: Mapping[int, int]
+    last_ids: Mapping[int, int]
+    ids_by_channel: Mapping[int, Sequence[int]]
     is_complete: bool
     is_whole: bool
     oldest_at: dt.datetime | None
@@ -85,16 +87,22 @@ def recent_posts_of(user: Actor, author_id: int, *, counts_all: bool = False) ->
         by_channel=Counter(channel_id for _, channel_id in today),
         all_by_channel=Counter(channel_id for _, channel_id in found.posts),
         by_guild=Counter(places.channels[channel_id].guild_id for _, channel_id in found.posts),
-        # Of several, the last one that is put in is the newest.
-        last_by_channel={channel_id: message_id for message_id, channel_id in reversed(found.posts)}
-        if is_whole
-        else {},
+        last_ids=found.last_ids,
+        ids_by_channel=_by_channel(found.posts) if is_whole else {},
         is_complete=is_complete,
         is_whole=is_whole,
         oldest_at=time_of(found.posts[-1][0]) if is_whole and found.posts else None,
         newest=newest,
         users=name_users(message for _, message in newest),
     )
+
+
+def _by_channel(posts: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """Return the messages by channel, ascending. posts: newest first."""
+    found: dict[int, list[int]] = {}
+    for message_id, channel_id in reversed(posts):
+        found.setdefault(channel_id, []).append(message_id)
+    return found
 
 
 def _read_messages(posts: Sequence[tuple[int, int]]) -> list[Message]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -43,7 +44,8 @@ def read(places: list[tuple[int, int]], *, more_seconds: float = 60.0) -> Author
 def test_all_messages_are_found_newest_first(places: list[tuple[int, int]]) -> None:
     found = read(places)
     expected = sorted(((own_id(bucket), channel_id) for bucket, channel_id in places), reverse=True)
-    assert found == AuthorPosts(expected, is_complete=True, is_whole=True)
+    last_ids = {channel_id: message_id for message_id, channel_id in expected}
+    assert found == AuthorPosts(expected, last_ids, is_complete=True, is_whole=True)
 
 
 def test_ten_more_places_cost_one_more_statement(places: list[tuple[int, int]]) -> None:
@@ -61,6 +63,23 @@ def test_without_time_for_more_only_the_newest_are_found(places: list[tuple[int,
     assert len(found.posts) >= 5
     assert (found.is_complete, found.is_whole) == (True, False)
     assert found.posts[0][0] == own_id(places[0][0])
+    assert found.last_ids == {channel_id: message_id for message_id, channel_id in found.posts}
+
+
+def test_the_last_message_of_a_channel_is_unknown_if_newer_ones_may_be_unread(
+    places: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_midway(*_: object) -> Iterator[list[tuple[int, int, int, int]]]:
+        bucket, channel_id = places[-1]
+        yield [(channel_id, bucket, own_id(bucket), AUTHOR)]
+        raise TooManyTombstones("too many tombstones")
+
+    monkeypatch.setattr(author_posts, "_read_joined", fail_midway)
+    found = read(places)
+    # The channels that are only counted are read in any order.
+    assert (own_id(places[-1][0]), places[-1][1]) in found.posts
+    assert places[-1][1] not in found.last_ids
+    assert places[0][1] in found.last_ids
 
 
 def test_places_that_cannot_be_counted_leave_a_lower_bound(
