@@ -61,6 +61,7 @@ class Channel(models.Model):
         ordering = ("name", "id")
         indexes = (
             models.Index(fields=("name", "id"), name="channel_by_name"),
+            models.Index(fields=("guild", "category", "name", "id"), name="channel_by_guild"),
             name_index("channel_by_trigram", "name"),
         )
 

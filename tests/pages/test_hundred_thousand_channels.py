@@ -1,7 +1,12 @@
-"""The table of all channels answers within 300 ms with 100,000 of them, whatever it is sorted and filtered by."""
+"""With 100,000 channels, the table of all of them answers within 300 ms, whatever it is sorted and filtered by.
+
+So do the lists that a moderator sees beside a page and while typing: servers and channels, suggestions of the search
+box, and channels to choose in the composer.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 
@@ -9,10 +14,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from chatstore.models import Guild
+from chatstore.models import Channel, Guild
 from chatstore.models.users import User
 from chatstore.operations.health.channel_list import ROWS_PER_PAGE
 from tests.chatstore.channels import fresh_id
+from tests.moderation.channels import make_channel
 from tests.table_owner import as_table_owner
 
 pytestmark = pytest.mark.slow
@@ -73,14 +79,60 @@ def test_a_page_of_the_table_takes_at_most_300_ms(
     client = sign_in(otto)
     for filtered in ("", f"&server={guild.pk}", f"&server={guild.pk}&state=unknown", "&q=pier 97"):
         path = f"/health/channels/?sort={sign}{column}{filtered}"
-        times = [read_timed(client, path) for _ in range(ROUNDS)]
-        assert min(times) <= LIMIT_MS, f"{path}: {times}"
+        content = read_quickly(client, path)
+        assert content.count('scope="row"') == ROWS_PER_PAGE
 
 
-def read_timed(client: Client, path: str) -> float:
-    """Return how long a request takes, in milliseconds."""
-    began = time.perf_counter()
-    answer = client.get(path)
-    taken = (time.perf_counter() - began) * 1_000
-    assert answer.content.decode().count('scope="row"') == ROWS_PER_PAGE
-    return taken
+def read_quickly(client: Client, path: str) -> str:
+    """Return the response to a request that takes at most the limit."""
+    times = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        answer = client.get(path)
+        times.append((time.perf_counter() - began) * 1_000)
+        assert answer.status_code == 200
+    assert min(times) <= LIMIT_MS, f"{path}: {times}"
+    return answer.content.decode()
+
+
+TYPED = {
+    "the beginning of a name": ("pier 97", True),
+    "a letter": ("p", True),
+    "a part of a name": ("ier 9", True),
+    "the end of a name": ("r 976", True),
+    "a name without channels": ("pier 977", False),
+    "a word without channels": ("qxzjv", False),
+}
+"""What a moderator types, and whether channels have it in their names."""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", TYPED)
+def test_channels_are_suggested_within_300_ms(kind: str, guild: Guild, mona: User, sign_in: SignIn) -> None:
+    client, (typed, is_known) = sign_in(mona), TYPED[kind]
+    assert ('href="/channels/' in read_quickly(client, f"/find/suggestions/?q={typed}")) == is_known
+    for place in ("", f"&guild={guild.pk}"):
+        content = read_quickly(client, f"/delete/suggestions/?kind=channels{place}&q={typed}")
+        assert bool(json.loads(content)["picks"]) == is_known
+
+
+@pytest.mark.alone
+def test_a_server_and_a_channel_with_its_server_are_suggested_within_300_ms(
+    guild: Guild, mona: User, sign_in: SignIn
+) -> None:
+    client = sign_in(mona)
+    for typed in ("Large har", "rge harb", "pier 97 Large harbour", "pier Large"):
+        assert guild.name in read_quickly(client, f"/find/suggestions/?q={typed}")
+    assert guild.name in read_quickly(client, "/delete/suggestions/?kind=guilds&q=Large har")
+
+
+@pytest.mark.alone
+def test_the_list_beside_a_page_takes_at_most_300_ms(guild: Guild, mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    # Servers are listed if there are several.
+    make_channel(guild="Elsewhere")
+    some = Channel.objects.filter(guild=guild, name="pier 500").latest("pk")
+    for path in ("/sidebar/", f"/sidebar/?channel={some.pk}", f"/sidebar/?channel={some.pk}&open=1"):
+        content = read_quickly(client, path)
+        assert 'class="guilds' in content
+        assert (f"/channels/{some.pk}/" in content) == ("channel=" in path)

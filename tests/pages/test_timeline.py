@@ -243,7 +243,7 @@ def test_a_mention_of_a_role_has_its_name(mona: User, sign_in: SignIn) -> None:
 def test_a_row_shows_all_of_a_message(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(), old_ids(1)
     bot = make_snowflake(now_ms() - 90 * DAY_MS) | secrets.randbits(22)
-    ChatUser.objects.create(pk=bot, name="tides", display_name="Tide clock", is_bot=True)
+    ChatUser.objects.create(pk=bot, name=f"tides{bot}", display_name="Tide clock", is_bot=True)
     message = Message(
         channel.pk,
         ids[0],
@@ -257,7 +257,7 @@ def test_a_row_shows_all_of_a_message(mona: User, sign_in: SignIn) -> None:
     message_store.insert_messages([message], stamp_us=message_store.posted_stamp)
     html = re.sub(r"\s+", " ", sign_in(mona).get(f"/channels/{channel.pk}/").content.decode())
     row = html[html.index(f'id="m{ids[0]}"') :].split("</article>")[0]
-    assert f'title="@tides · bot · account created {format_short_day(time_of(bot))} · {bot}"' in row
+    assert f'title="@tides{bot} · bot · account created {format_short_day(time_of(bot))} · {bot}"' in row
     assert re.search(r'<span class="avatar tone\d+" aria-hidden="true">TC</span>', row)
     assert '<span class="tag">bot</span>' in row
     assert "edited <time" in row

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, prefetch_related_objects
 
 from chatstore.domain.buckets import bucket_ids, bucket_of
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID
@@ -97,9 +97,12 @@ def _steps_between(channel_id: int, low: int, high: int) -> list[Step]:
         deleted__gt=0,
     )
     named = ("purge_id", "ordinal", "bucket", "deleted", "counted_at", "undone_ids")
-    # Most pages have no gaps: then there is one small query.
-    purges = Purge.objects.select_related("moderator").only(*_PURGE_FIELDS).annotate(**{_IN_ALL: deleted_in_all()})
-    return list(steps.only(*named).prefetch_related(Prefetch("purge", purges)).order_by("-counted_at")[:MAX_STEPS])
+    found = list(steps.only(*named).order_by("-counted_at")[:MAX_STEPS])
+    # Most pages have no gaps. Only to build the other query would take as long as everything else here.
+    if found:
+        purges = Purge.objects.select_related("moderator").only(*_PURGE_FIELDS).annotate(**{_IN_ALL: deleted_in_all()})
+        prefetch_related_objects(found, Prefetch("purge", purges))
+    return found
 
 
 def _count_in_gaps(step: Step, bounds: Sequence[int]) -> list[tuple[int, int]]:

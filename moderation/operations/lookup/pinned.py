@@ -6,8 +6,9 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel
 from chatstore.models.users import User
+from chatstore.operations.rights import VIEW_CHANNELS, restrict, scope_for
 from moderation.models import PinnedChannel
-from moderation.operations.access.visibility import Actor, channel_for, visible_channels
+from moderation.operations.access.visibility import Actor, channel_for
 
 MAX_PINNED = 20
 
@@ -16,8 +17,9 @@ def pinned_channels(user: Actor) -> list[Channel]:
     """Return the channels that the user pinned and may open, in the order of pinning."""
     if user.pk is None:
         return []
-    pins = PinnedChannel.objects.filter(user_id=user.pk, channel__in=visible_channels(user).order_by())
-    return [pin.channel for pin in pins.select_related("channel__guild")[:MAX_PINNED]]
+    pins = PinnedChannel.objects.filter(user_id=user.pk).select_related("channel__guild")
+    visible = restrict(pins, scope_for(user, VIEW_CHANNELS), guild="channel__guild_id", channel="channel_id")
+    return [pin.channel for pin in visible[:MAX_PINNED]]
 
 
 def pin_channel(channel_id: int, *, actor: User) -> None:

@@ -27,9 +27,11 @@ function count() {
   if (selected === 0) return;
   const isOver = selected > Number(bar.dataset.max ?? Infinity);
   for (const label of bar.querySelectorAll("[data-count]")) {
-    label.textContent = labelFor(selected, label.dataset.forms);
-    if (label.matches("button")) label.disabled = isOver;
-    else if (isOver) label.textContent += `. ${bar.dataset.over}`;
+    const isButton = label.matches("button");
+    const text = labelFor(selected, label.dataset.forms) + (isOver && !isButton ? `. ${bar.dataset.over}` : "");
+    if (isButton) label.disabled = isOver;
+    // Every change is read out, of the same text too.
+    if (label.textContent !== text) label.textContent = text;
   }
 }
 

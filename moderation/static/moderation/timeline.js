@@ -80,15 +80,20 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const direction = event.detail.requestConfig?.elt?.dataset.more;
   const end = direction === "older" ? document.getElementById("end") : null;
   const element = [...list.querySelectorAll(".msg")].find(isBelowHead) ?? end;
-  anchor = direction ? { element, top: element && topOf(element) } : null;
+  // Notices are above all rows. At the top they come into view.
+  const isAbove = event.target.id === "notices" && window.scrollY > 0;
+  anchor = direction || isAbove ? { element, top: element && topOf(element), follows: isAbove && isAtEnd() } : null;
 });
 
-document.addEventListener("htmx:afterSwap", () => {
-  finishRows();
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (!event.target.matches("#notices, #sidebar")) finishRows();
   if (!anchor) return;
+  const before = window.scrollY;
   // Rows were inserted above, or the line of a purge's gaps has joined one below.
-  if (anchor.element) window.scrollBy(0, topOf(anchor.element) - anchor.top);
-  lastTop = window.scrollY;
+  if (anchor.follows) window.scrollTo(0, document.documentElement.scrollHeight);
+  else if (anchor.element) window.scrollBy(0, topOf(anchor.element) - anchor.top);
+  // A scroll that its event has still to report counts as one.
+  lastTop += window.scrollY - before;
   anchor = null;
 });
 
@@ -97,14 +102,39 @@ const bars = new Map([...document.querySelectorAll(".strip a[data-bucket]")].map
 
 function markBucketsInView() {
   const [top, seen] = [topOfView(), new Set()];
-  for (const row of list.querySelectorAll(".msg")) {
+  let day = null;
+  for (const row of list.querySelectorAll(".day, .msg")) {
+    if (row.matches(".day")) {
+      if (!seen.size) day = row;
+      continue;
+    }
     const box = row.getBoundingClientRect();
     if (box.top > window.innerHeight) break;
     if (box.bottom > top) seen.add(row.dataset.bucket);
   }
   if (!seen.size) return;
   for (const [bucket, bar] of bars) bar.classList.toggle("here", seen.has(bucket));
+  followDay(day?.dataset);
 }
+
+// The date on which the timeline was opened is replaced by the day of the first message in view, once that is another
+// one than at first, but not what was typed since.
+const dateField = document.getElementById("at");
+let filled = dateField.matches("[aria-invalid]") ? "" : dateField.value;
+let dayInView = "";
+
+function followDay({ day, typed } = {}) {
+  // Before, the browser has still to scroll to the date.
+  if (!day || day === dayInView || document.readyState !== "complete") return;
+  if (dayInView && filled && dateField.value === filled && document.activeElement !== dateField) {
+    filled = dateField.value = typed;
+  }
+  dayInView = day;
+}
+
+window.addEventListener("load", markBucketsInView);
+// A panel beside the messages makes them narrower, and others come into view.
+new ResizeObserver(markBucketsInView).observe(list);
 
 // What stays above the messages, and what scrolling to one must leave clear: the notice of a raid, the channel's head,
 // or on phones its name.
@@ -113,16 +143,22 @@ const root = document.documentElement;
 const refusals = [...document.querySelectorAll(".channel-top > .notice")];
 const stuck = [root, ...refusals, ...document.querySelectorAll(".side, .channel-top, .channel-top .page-head")];
 const measured = [
-  ["--notices", ".page-notices:has(> .critical)", stuck],
+  ["--notices", "#notices", stuck],
   ["--channel-top", ".channel-top", [root]],
   ["--channel-name", ".channel-top .page-head", [root, ...refusals]],
 ];
 for (const [property, selector, users] of measured) {
   const element = document.querySelector(selector);
   const observer = new ResizeObserver(([{ borderBoxSize: [box] }]) => {
-    for (const user of users) user.style.setProperty(property, `${box.blockSize}px`);
+    // Other notices scroll away.
+    const height = element.matches("#notices:not(:has(.critical))") ? 0 : box.blockSize;
+    for (const user of users) user.style.setProperty(property, `${height}px`);
   });
-  if (element) observer.observe(element, { box: "border-box" });
+  const measure = () => observer.observe(element, { box: "border-box" });
+  if (!element) continue;
+  measure();
+  // Also those that are as tall as what was there before.
+  if (element.id === "notices") element.addEventListener("htmx:afterSwap", measure);
 }
 
 // After rows were added or removed.
@@ -177,7 +213,7 @@ let unseen = 0;
 
 const ANNOUNCE_MS = 10_000;
 const newStatus = document.getElementById("new-status");
-let arrived = 0;
+const unannounced = { arrived: 0, deleted: 0, restored: 0 };
 let announcing = 0;
 
 // Signed out meanwhile, the server redirects to the sign-in page, which answers such requests with 204.
@@ -264,7 +300,7 @@ function showNew(html) {
   if (!added) return;
   if (wasAtEnd) {
     window.scrollTo(0, document.documentElement.scrollHeight);
-    announce(added);
+    announce({ arrived: added });
   } else {
     unseen += added;
     newButton.textContent = labelFor(unseen, newButton.dataset.forms);
@@ -272,13 +308,14 @@ function showNew(html) {
   }
 }
 
-// To screen readers; elsewhere the button says it.
-function announce(added) {
-  arrived += added;
+// To screen readers. Above the end of the page, the button says what has arrived.
+function announce(numbers) {
+  for (const [change, number] of Object.entries(numbers)) unannounced[change] += number;
   if (announcing) return;
-  newStatus.textContent = arrived ? labelFor(arrived, newStatus.dataset.forms) : "";
-  if (arrived) announcing = setTimeout(() => { announcing = 0; announce(0); }, ANNOUNCE_MS);
-  arrived = 0;
+  const changes = Object.entries(unannounced).filter(([, number]) => number > 0);
+  newStatus.textContent = changes.map(([change, number]) => labelFor(number, newStatus.dataset[change])).join(", ");
+  if (changes.length) announcing = setTimeout(() => { announcing = 0; announce({}); }, ANNOUNCE_MS);
+  for (const [change] of changes) unannounced[change] = 0;
 }
 
 async function poll() {
