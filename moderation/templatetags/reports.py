@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.reports import ReportCategory, Resolution
-from chatstore.models import ReportCase
+from chatstore.models import ChatUser, ReportCase
 from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
 from moderation.presentation import formats
@@ -85,10 +85,10 @@ def repeat_label(this_week: int) -> str:
 
 
 def _repeat_note(this_week: int) -> str:
-    """Return the same in few words, below the author's name."""
+    """Return the same in few words, beside the message."""
     if this_week < REPEATED:
         return ""
-    text = ngettext("author: %(count)s reported this week", "author: %(count)s reported this week", this_week)
+    text = ngettext("author: %(count)s this week", "author: %(count)s this week", this_week)
     return text % {"count": capped(this_week)}
 
 
@@ -109,30 +109,43 @@ def case_links(page: CasePage, current: ReportCase | None) -> SafeString:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What a list shows of a case, besides its message and place. facts: beside the place. notes: in a line below."""
+    """What a list shows of a case, besides its message and place: facts beside the place, notes beside the message."""
 
     side: SafeString | str
     facts: Sequence[SafeString | str]
-    notes: Sequence[SafeString | str] = ()
+    notes: Sequence[SafeString] = ()
+
+
+def _draw_handle(author: ChatUser | None, shown_name: str) -> SafeString | str:
+    handle = author.handle_beside(shown_name) if author else ""
+    return fill('\n<bdi class="handle quiet">{}</bdi>', visible(handle)) if handle else ""
 
 
 def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: bool) -> SafeString:
-    case = listed.case
+    case, name = listed.case, author_name(listed)
     line = _describe_open(listed) if case.resolved_by is None else _describe_resolved(case, case.resolved_by)
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
         '<span class="clip"><b><bdi>{}</bdi></b>{}</span>\n<span class="case-fact">{}</span>\n</span>\n'
-        '{}\n<span class="case-fact case-place">{}</span>\n{}\n</a>\n</li>',
+        '{}\n<span class="case-fact case-place" title="{}">{}</span>\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
-        author_name(listed),
-        fill('\n<bdi class="handle quiet">@{}</bdi>', show_hidden(listed.author.name)) if listed.author else "",
+        name,
+        _draw_handle(listed.author, name),
         line.side,
-        _draw_message(listed, users),
+        _draw_text(_draw_message(listed, users), line.notes),
+        visible(case.channel.full_name),
         join((*line.facts, fill("<bdi>{}</bdi>", visible(case.channel.full_name))), _SEPARATOR),
-        fill('<span class="case-fact">{}</span>', join(line.notes, _SEPARATOR)) if line.notes else "",
     )
+
+
+def _draw_text(message: SafeString, notes: Sequence[SafeString]) -> SafeString:
+    """Render the line of the message, with the notes at its end."""
+    if not notes:
+        return message
+    pattern = '<span class="case-line">\n{}\n<span class="case-fact clip case-notes">{}</span>\n</span>'
+    return fill(pattern, message, join(notes, _SEPARATOR))
 
 
 def _draw_message(listed: ListedCase, users: Mapping[int, object]) -> SafeString:
@@ -151,10 +164,15 @@ def _describe_open(listed: ListedCase) -> _Line:
     case = listed.case
     claimed, repeated = claim_of(case), _repeat_note(listed.this_week)
     opened = time_tag(case.opened_at, format_ago(case.opened_at, timezone.now()))
-    facts = [category_label(case.category), formats.format_count(case.report_count, "report")]
+    facts = [
+        category_label(case.category),
+        formats.format_count(case.report_count, "report"),
+    ]
+    # What is last is cut first.
+    claim = fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)
     notes = [
+        *([fill('<span class="case-claim">{}</span>', claim)] if claimed else []),
         *([fill('<span class="repeated">{}</span>', repeated)] if repeated else []),
-        *([fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)] if claimed else []),
     ]
     return _Line(opened, facts, notes)
 

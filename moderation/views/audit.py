@@ -33,7 +33,13 @@ from moderation.operations.lookup.audit_log import (
     export_entries,
     list_entries,
 )
-from moderation.operations.lookup.audit_names import channel_id_of, chat_user_id_of, newest_purges, purge_id_of
+from moderation.operations.lookup.audit_names import (
+    channel_id_of,
+    chat_user_id_of,
+    newest_purges,
+    purge_id_of,
+    purge_named,
+)
 from moderation.operations.selection.parsing import AmbiguousName
 from moderation.presentation.audit import AUDIT_ACTIONS, all_facts, label_of
 from moderation.views.audit_exports import as_csv, as_json
@@ -70,13 +76,15 @@ def audit(request: HttpRequest) -> HttpResponse:
         }
     except BadInput as error:
         refused = {"error_message": error.text}
+    of_purge = None if query is None or query.purge_id is None else purge_named(request.user, query.purge_id)
     now, tail = timezone.localtime(), unlinked_tail()
     context = {
         "nav": "audit",
         "page": page,
         **refused,
         "chosen": _describe_chosen(request, query),
-        "purges": newest_purges(request.user),
+        "purges": newest_purges(request.user) if of_purge is None else (),
+        "of_purge": of_purge,
         "is_first": not before,
         "filters": {name: request.GET[name].replace("\x00", "") for name in FILTERS if request.GET.get(name)},
         "actions": sorted(((action, str(label)) for action, label in AUDIT_ACTIONS.items()), key=lambda one: one[1]),

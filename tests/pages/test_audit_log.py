@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.domain.roles import Role
@@ -164,10 +165,31 @@ def test_a_purge_is_named_by_its_summary_and_found_by_its_link(client: Client, m
     assert f"Purge {purge.pk}" not in shown
     title = f"20 messages: {selection_summary(purge)}"
     assert shown.count(f'title="{title}') == 4
-    assert f'<option value="{purge.pk}">{title}' in shown
+    assert f'<option value="{purge.pk}">{title}' in page(client)
     gina = make_user("gina", group=None)
     give(gina, Role.AUDITOR, channel_id=make_channel().pk)
     assert str(purge.pk) not in page(sign_in(gina))
+
+
+def test_the_filter_by_a_purge_shows_its_summary_and_can_be_removed(
+    client: Client, mona: User, sign_in: SignIn
+) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    purge = purge_now(mona, everything(channel))
+    shown = page(client, f"action=purge_confirmed&purge={purge.pk}")
+    summary = capfirst(selection_summary(purge))
+    assert f"<bdi>{summary}</bdi>" in shown
+    assert f'<input type="hidden" name="purge" value="{purge.pk}">' in shown
+    assert 'id="purge"' not in shown
+    assert f'href="/audit/?action=purge_confirmed"\n                  aria-label="Remove {summary}"' in shown
+    # Without the right to see the purge, the field has the ID that was entered, as for one that does not exist.
+    gina = make_user("gina", group=None)
+    give(gina, Role.AUDITOR, channel_id=make_channel().pk)
+    for purge_id in (purge.pk, purge.pk + 1):
+        shown = page(sign_in(gina), f"purge={purge_id}")
+        assert re.search(rf'id="purge"\s+name="purge"\s+value="{purge_id}"', shown)
+        assert summary not in shown
 
 
 def test_entries_of_a_purge_of_one_channel_show_the_channel_with_its_server(

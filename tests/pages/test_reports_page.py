@@ -31,7 +31,8 @@ def reported_channel(author: int, *, name: str = "room") -> tuple[Channel, list[
 
 def test_a_case_shows_the_message_its_reports_and_the_record_of_its_author(mona: User, sign_in: SignIn) -> None:
     author = fresh_id()
-    ChatUser.objects.create(pk=author, name="zoe", display_name="Zoë")
+    handle = f"zoe{author}"
+    ChatUser.objects.create(pk=author, name=handle, display_name="Zoë")
     _channel, cases = reported_channel(author)
     page = sign_in(mona)
     page.post(f"/users/{author}/notes/", {"text": "warned on 3 May"})
@@ -43,7 +44,7 @@ def test_a_case_shows_the_message_its_reports_and_the_record_of_its_author(mona:
     assert "warned on 3 May" in html
     assert f'href="/reports/{cases[0].pk}/"' in html
     assert 'aria-current="true"' in html
-    assert html.count('<b><bdi>Zoë</bdi></b>\n<bdi class="handle quiet">@zoe</bdi>') == len(cases)
+    assert html.count(f'<b><bdi>Zoë</bdi></b>\n<bdi class="handle quiet">@{handle}</bdi>') == len(cases)
     # A name with this class opens the panel.
     assert f'<a class="author" href="/users/{author}/"><bdi>Zoë</bdi></a>' in html
 

@@ -47,5 +47,12 @@ def newest_purges(user: Actor) -> list[ListedPurge]:
     return describe_purges(user, list(visible_purges(user).order_by("-id")[:OFFERED_PURGES]))
 
 
+def purge_named(user: Actor, purge_id: int) -> ListedPurge | None:
+    """Return a purge with its summary; None if the user may not see it, or there is none. Raises `Forbidden`."""
+    require(user, VIEW_AUDIT)
+    found = describe_purges(user, list(visible_purges(user).filter(pk=purge_id)))
+    return found[0] if found else None
+
+
 def _is_number(text: str) -> bool:
     return text.isascii() and text.removeprefix("-").isdigit()

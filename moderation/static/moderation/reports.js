@@ -26,10 +26,12 @@ if (list) {
   list.scrollTop += (here.top + here.bottom - all.top - all.bottom) / 2;
 }
 
-// The decision stays at the bottom of the window. What is decided on is not left below it.
+// The decision stays at the bottom of the window. What is decided on is not left below it. On phones, where this would
+// scroll past the result of the decision before and its undo, that result is shown instead.
 const decision = document.querySelector(".case-decision");
 const subject = document.querySelector(".case .subject");
-if (decision && subject) {
+const hasResult = document.getElementById("decision-done") !== null;
+if (decision && subject && !(hasResult && matchMedia("(max-width: 720px)").matches)) {
   const covered = subject.getBoundingClientRect().bottom + 12 - decision.getBoundingClientRect().top;
   if (covered > 0 && getComputedStyle(decision).position === "sticky") window.scrollBy(0, covered);
 }

@@ -1,4 +1,7 @@
-"""Keys of the search box: "/" and Ctrl-K lead to it, and Enter opens the first suggestion, also before it is there."""
+"""Keys of the search box: "/" and Ctrl-K lead to it, and Enter opens the first suggestion, also before it is there.
+
+The arrow keys move through the suggestions, and Escape closes them.
+"""
 
 from __future__ import annotations
 
@@ -33,3 +36,50 @@ def test_enter_opens_the_first_suggestion(site: Site) -> None:
         page.goto(f"{site.url}/find/?q={word}")
         page.get_by_role("searchbox").press("Enter")
         expect(page.get_by_role("heading", name="Results for")).to_be_visible()
+
+
+def test_the_arrow_keys_move_through_the_suggestions_and_back_to_the_box(site: Site) -> None:
+    first, word = in_thread(make_two_channels)
+    with browse_as(create_account("mona"), site) as page:
+        page.goto(f"{site.url}/purges/")
+        box, links = page.get_by_role("searchbox"), page.locator(".suggestions").get_by_role("link")
+        page.keyboard.press("/")
+        page.keyboard.insert_text(word)
+        expect(links).to_have_count(3)
+        # The first channel, the second one, and all results, where the list ends.
+        for at in (0, 1, 2, 2):
+            page.keyboard.press("ArrowDown")
+            expect(links.nth(at)).to_be_focused()
+        for at in (1, 0):
+            page.keyboard.press("ArrowUp")
+            expect(links.nth(at)).to_be_focused()
+        page.keyboard.press("ArrowUp")
+        expect(box).to_be_focused()
+        # Above the box there is nothing.
+        page.keyboard.press("ArrowUp")
+        expect(box).to_be_focused()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{site.url}/channels/{first.pk}/#end")
+
+
+def test_escape_closes_the_suggestions_until_something_is_typed_again(site: Site) -> None:
+    first, word = in_thread(make_two_channels)
+    with browse_as(create_account("mona"), site) as page:
+        page.goto(f"{site.url}/purges/")
+        box, links = page.get_by_role("searchbox"), page.locator(".suggestions").get_by_role("link")
+        for downs in (0, 2):
+            page.keyboard.press("Control+k")
+            # The text is selected: the same takes its place.
+            page.keyboard.insert_text(word)
+            expect(links).to_have_count(3)
+            for _ in range(downs):
+                page.keyboard.press("ArrowDown")
+            page.keyboard.press("Escape")
+            expect(links).to_have_count(0)
+            expect(box).to_be_focused()
+            expect(box).to_have_value(word)
+        page.keyboard.press("Control+k")
+        page.keyboard.insert_text(word)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{site.url}/channels/{first.pk}/#end")

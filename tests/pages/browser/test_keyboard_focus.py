@@ -58,16 +58,35 @@ PAGES = {
         "/purges/{deleted}/undo/",
         "/raids/{channel}/",
         "/reports/",
+        "/purges/",
+        "/purges/{purge}/messages/",
+        "/holds/",
+        f"/users/{VICTOR}/",
+        "/find/?q=victor",
+        "/preferences/",
     ),
-    "otto": ("/", "/health/channels/", "/channels/{channel}/health/"),
-    "ada": ("/audit/", "/audit/{audit}/", "/admin/chatstore/channel/"),
+    "otto": (
+        "/",
+        "/health/channels/",
+        "/channels/{channel}/health/",
+        "/health/",
+        "/maintenance/",
+        "/maintenance/jobs/repair/",
+    ),
+    "ada": (
+        "/audit/",
+        "/audit/{audit}/",
+        "/admin/chatstore/channel/",
+        "/roles/",
+        "/guilds/{guild}/raid-settings/",
+    ),
 }
 """Pages in which most elements of all pages occur, by role."""
 
 
 def make_purge(moderator: str) -> Purge:
     """Write messages of two authors, and preview deleting those of one."""
-    channel = make_channel()
+    channel = make_channel(guild="Harbour")
     name_authors()
     write(channel, old_ids(5), content="buy")
     write(channel, recent_ids(12, minutes_ago=5), author=VICTOR + 1, content="good morning")
@@ -98,7 +117,8 @@ def make_objects(moderator: str) -> dict[str, int]:
     channel = Channel.objects.get(pk=purge.selection["channels"][0])
     report(channel, old_ids(1)[0], author=VICTOR)
     audit = AuditEntry.objects.filter(purge=deleted).latest("id")
-    return {"channel": channel.pk, "purge": purge.pk, "deleted": deleted.pk, "audit": audit.pk}
+    names = {"channel": channel.pk, "purge": purge.pk, "deleted": deleted.pk, "audit": audit.pk}
+    return names | {"guild": channel.guild_id or 0}
 
 
 def open_as(account: tuple[str, str], site: Site, other: Page) -> Page:
@@ -116,7 +136,9 @@ def test_the_tab_key_reaches_everything_and_shows_where_it_is(
 ) -> None:
     page, urls = visits[role]
     for url in urls:
-        page.goto(url)
+        response = page.goto(url)
+        assert response is not None
+        assert response.ok, url
         page.locator("body:not(:has(#sidebar)), #sidebar[data-loaded]").first.wait_for(state="attached")
         stops = tab_through(page)
         page.locator("#main").focus()

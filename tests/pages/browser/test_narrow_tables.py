@@ -11,13 +11,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chatstore.domain.health import ChannelState
-from chatstore.models import Channel, ChannelSummary
+from chatstore.models import Channel, ChannelSummary, ChatUser
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.undo.requests import UndoPart, request_undo
+from tests.chatstore.channels import fresh_id
 from tests.moderation.channels import VICTOR, confirm, make_channel, old_ids, preview, run_to_end, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -208,3 +209,73 @@ def test_labels_of_the_admin_s_lists_are_in_sentence_case(site: Site) -> None:
         )
         assert ["Tombstones, worst bucket", "none"] in labels
         assert {transform for _, transform in labels} == {"none"}
+
+
+def test_a_name_in_the_admin_s_list_of_channels_is_cut_only_without_room(site: Site) -> None:
+    name = f"harbour {secrets.token_hex(6)}"
+    with browse_as(create_account("ada"), site) as page:
+        channel = in_thread(make_measured, name)
+        for width in (1600, 1280, 1024):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(f"{site.url}/admin/chatstore/channel/?q={channel.pk}")
+            cell = page.locator("#result_list tbody .field-shown_name")
+            expect(cell.locator("[title]")).to_have_attribute("title", f"#{channel.name}")
+            table = page.locator("div:has(> #result_list)").first
+            assert table.evaluate("box => box.scrollWidth - box.clientWidth") == 0, width
+            if width == 1600:
+                assert cell.evaluate("cell => cell.scrollWidth - cell.clientWidth") == 0
+
+
+def test_times_and_user_names_are_in_one_line_in_the_admin_s_list_of_purges(site: Site) -> None:
+    account = create_account("ada")
+    purge = in_thread(draft_over_two_channels, account[0])
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{site.url}/admin/moderation/purge/?q={account[0]}")
+        row = page.locator("#result_list .data-row")
+        expect(row.locator(".field-selection_label a")).to_have_attribute(
+            "href", re.compile(rf"/purge/{purge.pk}/change/")
+        )
+        for column in ("moderator", "created_at", "finished_at"):
+            expect(row.locator(f".field-{column}")).to_have_css("white-space", "nowrap")
+        table = page.locator("div:has(> #result_list)").first
+        assert table.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+
+
+LINES = """one => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  return new Set([...range.getClientRects()].map(rect => Math.round(rect.bottom / 8))).size;
+}"""
+"""Return how many lines the text of an element has."""
+
+
+def test_the_days_of_a_result_and_keys_pressed_together_are_not_broken_on_a_narrow_phone(site: Site) -> None:
+    name = f"zoe{secrets.token_hex(6)}"
+    with browse_as(create_account("mona"), site) as page:
+        channel = in_thread(lambda: write_as(name))
+        page.set_viewport_size({"width": 360, "height": 800})
+        page.goto(f"{site.url}/find/?q={name}")
+        days = page.locator(".found td[data-label] .nowrap")
+        expect(days).to_be_visible()
+        expect_fits(page, days)
+        assert days.evaluate(LINES) == 1
+        page.goto(f"{site.url}/channels/{channel.pk}/")
+        page.evaluate("document.querySelector('#keys').showModal()")
+        tops = (
+            page.locator("#keys dt")
+            .first.locator("kbd")
+            .evaluate_all("keys => keys.map(key => Math.round(key.getBoundingClientRect().top))")
+        )
+        assert len(set(tops)) == 1
+        # Words beside the keys wrap.
+        widths = page.locator("#keys dt").evaluate_all("parts => parts.map(part => part.offsetWidth)")
+        assert max(widths) < 140, widths
+        assert page.evaluate("(keys => keys.scrollWidth - keys.clientWidth)(document.querySelector('#keys'))") == 0
+
+
+def write_as(name: str) -> Channel:
+    author, channel = fresh_id(), make_channel()
+    ChatUser.objects.create(pk=author, name=name)
+    write(channel, old_ids(1), author=author)
+    return channel

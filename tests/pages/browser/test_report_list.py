@@ -6,9 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 from chatstore.domain.reports import Resolution
-from chatstore.models import Channel, ReportCase
+from chatstore.models import Channel, ChatUser, ReportCase
 from chatstore.models.users import User
-from moderation.operations.reports.resolving import resolve_case
+from moderation.operations.reports.resolving import claim_case, resolve_case
+from tests.chatstore.channels import fresh_id
 from tests.chatstore.reports import report
 from tests.moderation.channels import make_channel, old_ids, write
 from tests.pages.browser.test_report_keys import make_cases
@@ -79,12 +80,71 @@ def test_the_reported_message_is_not_below_the_decision(site: Site, width: int, 
         assert above is not None
         assert below is not None
         assert above["y"] + above["height"] <= below["y"]
-        if width > 720:
-            expect(message).to_be_in_viewport(ratio=1)
-            expect(decision).to_be_in_viewport(ratio=1)
+        expect(message).to_be_in_viewport(ratio=1)
+        expect(decision).to_be_in_viewport(ratio=1)
 
 
 def report_among_long_messages() -> ReportCase:
     channel, ids = make_channel(), old_ids(9)
     write(channel, ids, content="\n".join(["A line of a long message"] * 4))
     return report(channel, ids[4])
+
+
+LINES = """() => [...document.querySelectorAll(".case-link")].map((link) => {
+  const lines = [...link.children].map((each) => {
+    const box = each.getBoundingClientRect();
+    return Math.round(box.height / parseFloat(getComputedStyle(each).lineHeight));
+  });
+  return lines.reduce((sum, each) => sum + each, 0);
+})"""
+
+
+def test_a_report_has_three_lines_however_long_its_place_is(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        cases = in_thread(lambda: make_cases(3))
+        in_thread(lambda: claim_a_repeated_one(cases, account[0]))
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{site.url}/reports/{cases[1].pk}/")
+        link = page.locator(f'.case-link[href="/reports/{cases[1].pk}/"]')
+        expect(link).to_contain_text("this week")
+        expect(link).to_contain_text("claimed by Mona")
+        assert set(page.evaluate(LINES)) == {3}
+        place = link.locator(".case-place")
+        assert place.evaluate("one => one.scrollWidth > one.clientWidth")
+        assert f"#{LONG_NAME}" in (place.get_attribute("title") or "")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_claim_takes_no_room_from_the_place_and_has_its_own_line_on_a_phone(site: Site, width: int) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        cases = in_thread(lambda: make_cases(2))
+        in_thread(lambda: claim_a_repeated_one(cases, account[0], channel="incident-room"))
+        page.set_viewport_size({"width": width, "height": 800})
+        # Other tests report messages too.
+        page.goto(f"{site.url}/reports/?after={cases[0].pk}")
+        link = page.locator(f'.case-link[href="/reports/{cases[1].pk}/"]')
+        place, claim, text = (link.locator(css) for css in (".case-place", ".case-claim", ".case-text"))
+        expect(place).to_contain_text("#incident-room")
+        expect(place).not_to_contain_text("claimed")
+        expect(claim).to_contain_text("claimed by Mona")
+        assert place.evaluate("one => one.scrollWidth <= one.clientWidth")
+        edges = "one => [one, one.parentElement].map((each) => each.getBoundingClientRect().right)"
+        claim_end, end = claim.evaluate(edges)
+        assert claim_end <= end + 1
+        above, below = text.bounding_box(), claim.bounding_box()
+        assert above is not None
+        assert below is not None
+        assert (above["y"] + above["height"] <= below["y"]) == (width == 360)
+
+
+LONG_NAME = "a-rather-long-name-of-a-channel" * 2
+
+
+def claim_a_repeated_one(cases: list[ReportCase], username: str, *, channel: str = LONG_NAME) -> None:
+    author = fresh_id()
+    ChatUser.objects.create(pk=author, name=f"zoe{author}", display_name="Zoë")
+    ReportCase.objects.filter(pk__in=[case.pk for case in cases]).update(author_id=author)
+    Channel.objects.filter(pk__in=[case.channel_id for case in cases]).update(name=channel)
+    claim_case(cases[1].pk, actor=User.objects.get(username=username))
