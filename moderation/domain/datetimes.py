@@ -83,8 +83,8 @@ def _refusing_others(shown: str) -> Iterator[None]:
     except (ValueError, OverflowError):
         raise BadInput(
             _(
-                "“%(text)s” is not a valid date. Use a format like 2024-03-11, 11 March 2024, 14:30, yesterday 14:30 "
-                "or “20 minutes ago”.",
+                "“%(text)s” is not a valid date. Write it like “11 March 2024”, “11 March 2024, 14:30”, "
+                "“yesterday 14:30” or “20 minutes ago”.",
                 text=shown,
             )
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy, ngettext, npgettext, pgettext
@@ -150,7 +151,7 @@ def _format_parts(where: Filter, place: str, authors: Names) -> Iterable[str]:
     yield place
     yield from (_format(part, authors) for part in when)
     if rest:
-        yield _join_all([_format(part, authors, inner=len(rest) > 1) for part in rest])
+        yield _join_all([_format(part, authors, inner=len(rest) > 1) for part in rest], rest)
 
 
 def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # noqa: C901, PLR0911, PLR0912
@@ -162,8 +163,11 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
         case Before(message_id):
             return gettext("before %(time)s") % {"time": format_datetime(message_id)}
         case Words(text):
-            return gettext("containing the words “%(text)s”") % {"text": text}
+            text_of = ngettext("containing the word “%(text)s”", "containing the words “%(text)s”", len(text.split()))
+            return text_of % {"text": text}
         case AnyWord(text):
+            if len(text.split()) == 1:
+                return gettext("containing the word “%(text)s”") % {"text": text}
             return gettext("containing any of the words “%(text)s”") % {"text": text}
         case Similar(text):
             return gettext("with nearly the same text as “%(text)s”") % {"text": _shorten(text)}
@@ -204,9 +208,11 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
         case Not(part):
             return gettext("not %(condition)s") % {"condition": _format(part, authors, inner=True)}
         case All(parts):
-            return _bracket(_join_all([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
+            text = _join_all([_format(part, authors, inner=True) for part in parts], parts)
+            return _bracket(text, parts, inner=inner)
         case AnyOf(parts):
-            return _bracket(_join_any([_format(part, authors, inner=True) for part in parts]), parts, inner=inner)
+            text = _join_any([_format(part, authors, inner=True) for part in parts], parts)
+            return _bracket(text, parts, inner=inner)
 
 
 def _shorten(text: str) -> str:
@@ -226,17 +232,22 @@ def _bracket(text: str, parts: Sequence[Filter], *, inner: bool) -> str:
     return pgettext("conditions", "(%(conditions)s)") % {"conditions": text} if inner and len(parts) > 1 else text
 
 
-def _join_all(text: Sequence[str]) -> str:
-    return _join(text, pgettext("conditions", "%(left)s and %(right)s"))
+def _join_all(text: Sequence[str], parts: Sequence[Filter]) -> str:
+    return _join(text, pgettext("conditions", "%(left)s and %(right)s"), parts)
 
 
-def _join_any(text: Sequence[str]) -> str:
-    return _join(text, pgettext("conditions", "%(left)s or %(right)s"))
+def _join_any(text: Sequence[str], parts: Sequence[Filter] = ()) -> str:
+    return _join(text, pgettext("conditions", "%(left)s or %(right)s"), parts)
 
 
-def _join(text: Sequence[str], pattern: str) -> str:
-    """Join with commas, and with the pattern before the last: "a, b or c"."""
+def _join(text: Sequence[str], pattern: str, parts: Sequence[Filter]) -> str:
+    """Join with commas, and with the pattern before the last: "a, b or c"; with nothing but it if parts are bracketed.
+
+    parts: the conditions that are joined, if they can be.
+    """
     *left, right = text
+    if any(isinstance(part, All | AnyOf) and len(part.parts) > 1 for part in parts):
+        return reduce(lambda before, after: pattern % {"left": before, "right": after}, text)
     return pattern % {"left": join_list(left), "right": right} if left else right
 
 

@@ -52,6 +52,18 @@ def channel() -> Channel:
     return Channel.objects.create(pk=make_snowflake(made_ms) | secrets.randbits(22), name="room")
 
 
+def test_all_times_of_a_deleted_message_name_utc(mona: User, channel: Channel, sign_in: SignIn) -> None:
+    (message_id,) = ids_in(channel, 1)
+    write(channel, [message_id])
+    purge_now(mona, everything(channel))
+    html = sign_in(mona).get(f"/channels/{channel.pk}/{message_id}/").content.decode()
+    head = html.split('class="page-head"')[1].split("</form>")[0]
+    # Below the heading, neighbours have times of their own.
+    times = re.findall(r">([^<]+)</time>", head)[:3]
+    assert len(times) == 3
+    assert all(time.endswith("UTC") for time in times), times
+
+
 def ids_in(channel: Channel, count: int) -> list[int]:
     """Return ascending ids right after the creation of the channel, unique to it."""
     start = ms_of(channel.pk) + 1_000

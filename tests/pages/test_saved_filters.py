@@ -109,7 +109,7 @@ def test_the_last_different_selections_are_offered_again(mona: User, sign_in: Si
     page = client.get("/delete/").content.decode()
     offered = re.findall(r'href="(\?used=\d+)">([^<]*)</a>', page)
     assert [word in text for _, text in offered[:2]] == [True, True]
-    assert "containing the words" in offered[0][1]
+    assert f"containing the word “{word}”" in offered[0][1]
     assert len({text for _, text in offered}) == len(offered)
     applied = client.get(f"/delete/{offered[0][0]}").content.decode()
     assert re.search(rf'name="words"[^>]*value="{word}"', applied)

@@ -349,7 +349,7 @@ def find_author(name: str) -> int:
     if number is not None and ChatUser.objects.filter(pk=number).exists():
         return number
     bare = name.removeprefix("@")
-    found = list(ChatUser.objects.all().named(bare)[: MAX_OF_ONE_NAME + 1])
+    found = list(ChatUser.objects.with_namesakes().named(bare)[: MAX_OF_ONE_NAME + 1])
     if len(found) > 1:
         ids = tuple(str(user.pk) for user in found[:3])
         raise AmbiguousName(
@@ -365,7 +365,7 @@ def find_author(name: str) -> int:
             _("There is no user called “%(name)s”. Enter the exact name or the user’s ID.", name=name[:60]),
             question=_("There is no user called “%(name)s”. Which one do you mean?", name=name[:60]),
             name=name,
-            candidates=find_by_name(ChatUser.objects.all(), bare, limit=MAX_CANDIDATES),
+            candidates=find_by_name(ChatUser.objects.with_namesakes(), bare, limit=MAX_CANDIDATES),
         )
     return number
 

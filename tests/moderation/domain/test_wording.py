@@ -44,7 +44,7 @@ LONG = "a" * 90
         ),
         (
             Selection(channel_ids=(1,), where=All((Has(Content.LINK), Not(FromBot()), Words("nitro")))),
-            "all messages in #general containing a link, not by bots and containing the words “nitro”, except pinned",
+            "all messages in #general containing a link, not by bots and containing the word “nitro”, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=All((VICTOR, MAY, Has(Content.LINK)))),
@@ -53,6 +53,14 @@ LONG = "a" * 90
         (
             Selection(channel_ids=(1,), where=All((AnyOf((Words("free nitro"), FromBot())), Not(VICTOR)))),
             "all messages in #general (containing the words “free nitro” or by bots) and not by Victor, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=All((Pattern("c"), AnyOf((Pattern("a"), Pattern("b"))), Not(FromBot())))),
+            "all messages in #general matching /c/ and (matching /a/ or matching /b/) and not by bots, except pinned",
+        ),
+        (
+            Selection(channel_ids=(1,), where=AnyWord("nitro")),
+            "all messages in #general containing the word “nitro”, except pinned",
         ),
         (
             Selection(channel_ids=(1,), where=AnyOf((Pattern("a+"), ReplyTo(5)))),
