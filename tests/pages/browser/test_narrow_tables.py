@@ -10,15 +10,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, format_bucket
 from chatstore.domain.health import ChannelState
-from chatstore.models import Channel, ChannelSummary, ChatUser
+from chatstore.domain.runs import RunState
+from chatstore.domain.texts import format_date_range
+from chatstore.models import Channel, ChannelSummary, ChatUser, JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
+from chatstore.operations.jobs.runs import work_on_run
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import Purge
 from moderation.operations.undo.requests import UndoPart, request_undo
-from tests.chatstore.channels import fresh_id
+from tests.chatstore.channels import delete_rows, fresh_id, now_ms, write_messages
+from tests.chatstore.top_partition_lists import make_room_in_lists
 from tests.moderation.channels import VICTOR, confirm, make_channel, old_ids, preview, run_to_end, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -279,3 +284,29 @@ def write_as(name: str) -> Channel:
     ChatUser.objects.create(pk=author, name=name)
     write(channel, old_ids(1), author=author)
     return channel
+
+
+def measure_bucket(channel: Channel, bucket: int) -> None:
+    make_room_in_lists()
+    first, _ = bucket_ids(bucket)
+    ids = [first + number for number in range(1, 161)]
+    write_messages(channel.pk, ids)
+    delete_rows(channel.pk, ids[:150])
+    run = JobRun.objects.create(job="measure", subject=format_bucket(channel.pk, bucket), due_at="2026-01-01T00:00Z")
+    done = work_on_run(run.pk)
+    assert done is not None
+    assert done.state == RunState.DONE, done.error
+
+
+def test_the_longest_days_of_a_partition_have_room_beside_a_large_figure(site: Site) -> None:
+    newest = bucket_at(now_ms())
+    longest = max(range(newest - 80, newest), key=lambda bucket: len(format_date_range(*bucket_days(bucket))))
+    channel = make_channel(name=f"harbour-{secrets.token_hex(3)}")
+    measure_bucket(channel, longest)
+    with browse_as(create_account("otto"), site) as page:
+        page.set_viewport_size({"width": 360, "height": 800})
+        page.goto(f"{site.url}/health/")
+        line = page.locator(".purge-line").filter(has=page.get_by_role("link", name=re.compile(channel.name))).first
+        line.locator(".num").evaluate("(figure) => { figure.textContent = '1,245,678'; }")
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        expect(line.locator(".num")).to_be_visible()
