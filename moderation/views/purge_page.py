@@ -53,6 +53,7 @@ from moderation.operations.undo.requests import (
     undo_period_of,
 )
 from moderation.presentation.formats import format_number
+from moderation.presentation.purge_heading import HeadingCounts, format_heading
 from moderation.presentation.wording import name_authors
 from moderation.views.purge_approval import describe_approval
 from moderation.views.purge_erasing import describe_erasing
@@ -287,12 +288,18 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         **_describe_polling(purge, facts, is_erasing=erasing.is_deleting),
         "heading": gettext("Discarded preview")
         if preview_end and preview_end.discarded_by
-        else _format_heading(
-            purge,
+        else format_heading(
             erasing.erasure.previous_state if erasing.erasure else purge.state,
-            facts,
-            undoing=undoing.expected if undoing else 0,
-            restored=undo.restored,
+            HeadingCounts(
+                found=purge.manifest,
+                to_delete=facts.to_delete,
+                is_exact=facts.deleted_since is not None,
+                deleted=facts.totals.deleted,
+                undoing=undoing.expected if undoing else 0,
+                restored=undo.restored,
+            ),
+            has_started=purge.started_at is not None,
+            is_stopping=facts.is_stopping,
         ),
         "is_stopping": facts.is_stopping,
         "summary": listed.summary[:1].upper() + listed.summary[1:],
@@ -507,83 +514,3 @@ def _head_undo(name: str, part: dict[str, list[str]], find_users: FindUsers) -> 
     if part["channels"]:
         return gettext("%(name)s restored one channel’s messages") % {"name": name}
     return gettext("%(name)s restored the messages of this purge") % {"name": name}
-
-
-def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int) -> str:
-    """Return the page's heading.
-
-    state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo
-    is to restore. restored: messages that are live again.
-    """
-    of = purge.manifest
-    if facts.is_stopping:
-        return gettext("Pausing")
-    if state in (PurgeState.QUEUED, PurgeState.WAITING) and purge.started_at is None:
-        return _count_of(ngettext("About to delete %(of)s message", "About to delete %(of)s messages", of), of=of)
-    match PurgeState(state):
-        case PurgeState.SCANNING:
-            return gettext("Finding matching messages")
-        case PurgeState.READY:
-            return _head_preview(facts.to_delete, is_exact=facts.deleted_since is not None)
-        case PurgeState.NOTHING_MATCHED:
-            return gettext("No messages matched")
-        case PurgeState.EXPIRED:
-            return gettext("Expired preview")
-        case PurgeState.UNDOING | PurgeState.UNDONE | PurgeState.PARTLY_UNDONE:
-            return _head_restored(PurgeState(state), of=of, undoing=undoing, restored=restored)
-    return _head_deleted(PurgeState(state), of=of, deleted=facts.totals.deleted)
-
-
-def _head_preview(left: int, *, is_exact: bool) -> str:
-    if not left:
-        return gettext("Nothing is left to delete")
-    if is_exact:
-        pattern = ngettext("Delete %(count)s message?", "Delete %(count)s messages?", left)
-    else:
-        pattern = ngettext("Delete up to %(count)s message?", "Delete up to %(count)s messages?", left)
-    return _count_of(pattern, count=left)
-
-
-def _head_deleted(state: PurgeState, *, of: int, deleted: int) -> str:
-    match state:
-        case PurgeState.PAUSED if not deleted:
-            pattern = ngettext("Paused before deleting %(of)s message", "Paused before deleting %(of)s messages", of)
-        case PurgeState.CANCELLED if not deleted:
-            pattern = ngettext(
-                "Cancelled before deleting %(of)s message", "Cancelled before deleting %(of)s messages", of
-            )
-        case PurgeState.PAUSED:
-            pattern = ngettext(
-                "Paused after %(count)s of %(of)s message", "Paused after %(count)s of %(of)s messages", of
-            )
-        case PurgeState.CANCELLED:
-            pattern = ngettext(
-                "Cancelled after %(count)s of %(of)s message", "Cancelled after %(count)s of %(of)s messages", of
-            )
-        case PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED if deleted != of:
-            pattern = ngettext("Deleted %(count)s of %(of)s message", "Deleted %(count)s of %(of)s messages", of)
-        case PurgeState.DONE | PurgeState.DONE_WITH_FAILURES | PurgeState.UNDO_EXPIRED:
-            pattern = ngettext("Deleted %(of)s message", "Deleted %(of)s messages", of)
-        case _:
-            pattern = ngettext("Deleting %(of)s message", "Deleting %(of)s messages", of)
-    return _count_of(pattern, of=of, count=deleted)
-
-
-def _head_restored(state: PurgeState, *, of: int, undoing: int, restored: int) -> str:
-    if state is PurgeState.UNDOING and undoing != of:
-        pattern = ngettext("Restoring %(count)s of %(of)s message", "Restoring %(count)s of %(of)s messages", of)
-        return _count_of(pattern, of=of, count=undoing)
-    if state is PurgeState.UNDOING:
-        return _count_of(ngettext("Restoring %(of)s message", "Restoring %(of)s messages", of), of=of)
-    if state is PurgeState.UNDONE:
-        return _count_of(
-            ngettext("Restored %(count)s message", "Restored %(count)s messages", restored), count=restored
-        )
-    pattern = ngettext(
-        "Partly restored: %(count)s of %(of)s message", "Partly restored: %(count)s of %(of)s messages", of
-    )
-    return _count_of(pattern, of=of, count=restored)
-
-
-def _count_of(pattern: str, **counts: int) -> str:
-    return pattern % {name: format_number(count) for name, count in counts.items()}

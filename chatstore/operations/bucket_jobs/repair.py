@@ -137,5 +137,6 @@ def describe_part(part: Part, *, table: str = "", share: float | None = None) ->
         "node %(node)s: %(tables)s, %(percent)s %% compared",
         node=part.host,
         tables=tables,
-        percent=round(share * 100),
+        # While it runs, it has not compared all.
+        percent=min(round(share * 100), 99),
     )

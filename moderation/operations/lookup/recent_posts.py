@@ -38,9 +38,8 @@ class RecentPosts:
     in_hour, in_day: numbers of messages; at least as many if is_complete is false. in_all: the same of all messages,
     and is_whole. by_channel: those of the day, by channel id; all_by_channel, by_guild: all, by the id of the channel
     and of its guild, None for direct messages. last_ids: the last message by channel, where it is known.
-    ids_by_channel: all messages by channel, ascending; empty unless
-    is_whole. oldest_at: when the oldest message that still exists was posted; None without any, or unless is_whole.
-    newest: newest first.
+    ids_by_channel: all messages by channel, ascending; empty unless is_whole. oldest_at: when the oldest message that
+    still exists was posted; None without any, or unless is_whole. newest: newest first.
     """
 
     in_hour: int
