@@ -119,15 +119,21 @@ class ChatUser(models.Model):
         return self.display_name or self.name
 
     @property
-    def distinct_name(self) -> str:
-        """The name, if others have it with the handle, or with the end of the ID: "Victor (@victor.deals)".
+    def is_ambiguous(self) -> bool:
+        """Whether the name alone does not identify the user: others have it, or it only looks as if it did.
 
-        So is a name that pretends to have one, or that has spaces which no page shows. Query with `with_namesakes()`.
+        So does a name that pretends to have a handle, or that has spaces which no page shows. Query with
+        `with_namesakes()`.
         """
+        name = str(self)
+        return self.has_namesake or bool(_LOOKS_DISTINCT.search(name)) or name != " ".join(name.split())
+
+    @property
+    def distinct_name(self) -> str:
+        """The name, if it is ambiguous with the handle, or with the end of the ID: "Victor (@victor.deals)"."""
         if self.has_twin:
             return f"{self} {self.id_end}"
-        is_doubtful = self.has_namesake or _LOOKS_DISTINCT.search(str(self)) or str(self) != " ".join(str(self).split())
-        return f"{self} (@{self.name})" if is_doubtful else str(self)
+        return f"{self} (@{self.name})" if self.is_ambiguous else str(self)
 
     @property
     def distinct_handle(self) -> str:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.snowflakes import time_of
-from chatstore.models import Channel
+from chatstore.models import Channel, ChatUser
 from moderation.domain.state_labels import STATE_LABELS
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
@@ -260,7 +260,7 @@ def recent_channels(overview: Overview) -> SafeString:
     return fill_each(
         '<li>\n<a class="channel-card" href="{}#end">\n<span class="spread">\n<bdi class="name clip">{}</bdi>\n'
         '{}<span class="quiet small">{}</span>\n</span>\n<span class="quiet small clip">{}</span>\n'
-        '<span class="small clip">\n<bdi>{}</bdi>:\n<bdi>{}</bdi>\n</span>\n</a>\n</li>',
+        '<span class="small clip">\n{}:\n<bdi>{}</bdi>\n</span>\n</a>\n</li>',
         (
             (
                 url_of("timeline", entry.channel.pk),
@@ -268,7 +268,7 @@ def recent_channels(overview: Overview) -> SafeString:
                 raid if entry.channel.pk in overview.raided else "",
                 ago(entry.newest.posted_at),
                 _describe_place(entry.channel, overview.posts.get(entry.channel.pk, 0)),
-                visible(overview.users.get(entry.newest.author_id) or name_unknown(entry.newest.author_id)),
+                _name_author(entry.newest.author_id, overview.users.get(entry.newest.author_id)),
                 Truncator(visible(excerpt(entry.newest.content, overview.users)) or _("(attachment)")).chars(
                     CARD_CHARACTERS
                 ),
@@ -277,6 +277,14 @@ def recent_channels(overview: Overview) -> SafeString:
             if entry.newest is not None
         ),
     )
+
+
+def _name_author(user_id: int, person: ChatUser | None) -> SafeString:
+    """Render an author by their name, with the handle beside one that is ambiguous."""
+    name = fill("<bdi>{}</bdi>", visible(person or name_unknown(user_id)))
+    if person is None or not person.is_ambiguous:
+        return name
+    return fill('{} <bdi class="quiet">{}</bdi>', name, show_hidden(person.distinct_handle))
 
 
 def _describe_place(channel: Channel, posts: int) -> SafeString:

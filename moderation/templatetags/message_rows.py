@@ -34,7 +34,7 @@ from moderation.presentation.typed_dates import print_typed
 from moderation.templatetags.chat import clock, dated, draw_staff_name, visible
 from moderation.templatetags.message_extras import draw_extras
 from moderation.templatetags.message_text import Names, draw_text
-from moderation.templatetags.people import account_note
+from moderation.templatetags.people import account_title
 from moderation.views.manifest import EntryRow
 from moderation.views.purge_preview import SampleGroup
 from moderation.views.rows import GapLine, MessageRow, Quote, Writer
@@ -377,12 +377,16 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
         text = _("Replying to %(message)s") % {"message": quote.text}
         return fill('<p class="quote">\n<span class="clip">{}</span>\n</p>\n', text)
     text = unformatted(quote.text, page.names)
+    person = None if quote.writer.is_webhook else page.names.users.get(quote.writer.user_id)
     return fill(
         '<p class="quote">\n<span class="avatar xs tone{}" aria-hidden="true">{}</span>\n'
-        '<bdi class="author clip">{}</bdi>\n<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
+        '<bdi class="author clip">{}</bdi>\n{}<a class="clip" href="{}?around={}#m{}">\n<bdi>{}</bdi>\n</a>\n</p>\n',
         quote.writer.tone,
         quote.writer.initials[:1],
         quote.writer.name,
+        fill('<bdi class="handle clip">{}</bdi>\n', show_hidden(person.distinct_handle))
+        if person and person.is_ambiguous
+        else "",
         url_of("timeline", page.channel_id),
         quote.message_id,
         quote.message_id,
@@ -424,8 +428,8 @@ def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) ->
     url = url_of("user", writer.user_id)
     if not has_title:
         return fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url, writer.name)
-    note = f"{account_note(person)} · {writer.user_id}" if person else writer.user_id
-    return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, note, writer.name)
+    title = account_title(person) if person else writer.user_id
+    return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, title, writer.name)
 
 
 def _draw_named(name: SafeString, handle: str) -> SafeString:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -16,6 +16,7 @@ from moderation.presentation.html import fill, join
 from moderation.presentation.markup import Piece, host_of, is_long, parse_markup, shorten
 from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import dated
+from moderation.templatetags.people import account_title
 
 FOLDED_CHARACTERS = 500
 
@@ -44,10 +45,14 @@ _ATTRIBUTE_FRAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Names(Known):
-    """What a text may mention, and the guild of the channel that it is shown in."""
+    """What a text may mention, and the guild of the channel that it is shown in.
+
+    mentions: those of users that were drawn, by ID, since a text may mention one user hundreds of times.
+    """
 
     guild_id: int | None
     may_view_users: bool
+    mentions: dict[int, SafeString] = field(default_factory=dict)
 
 
 def draw_text(text: str, names: Names) -> SafeString:
@@ -108,10 +113,19 @@ def _draw_frame(piece: Piece, content: SafeString) -> SafeString:
 
 
 def _draw_user(user_id: int, names: Names) -> SafeString:
-    name = show_hidden(name_user(user_id, names.users))
+    known = names.mentions.get(user_id)
+    if known is None:
+        known = names.mentions[user_id] = _draw_mention(user_id, names)
+    return known
+
+
+def _draw_mention(user_id: int, names: Names) -> SafeString:
+    """Render a user by their name. The title of a known one tells those apart who share the name."""
+    person, name = names.users.get(user_id), show_hidden(name_user(user_id, names.users))
+    title = fill(' title="{}"', account_title(person)) if person else ""
     if not names.may_view_users:
-        return fill('<bdi class="mention">{}</bdi>', name)
-    return fill('<a class="mention" href="{}"><bdi>{}</bdi></a>', url_of("user", user_id), name)
+        return fill('<bdi class="mention"{}>{}</bdi>', title, name)
+    return fill('<a class="mention" href="{}"{}><bdi>{}</bdi></a>', url_of("user", user_id), title, name)
 
 
 def _draw_channel(channel_id: int, names: Names) -> SafeString:

@@ -62,3 +62,8 @@ def account_note(person: ChatUser) -> str:
     """Return the handle of a chat user and the day on which the account was created."""
     made_at = account_made_at(person.pk, now=timezone.now())
     return describe_account(person.distinct_handle, is_bot=person.is_bot, made_at=made_at)
+
+
+def account_title(person: ChatUser) -> str:
+    """Return the title of a name: what `account_note` does, and the ID."""
+    return f"{account_note(person)} · {person.pk}"
