@@ -8,7 +8,7 @@ be read is no reason to lose a message.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -34,6 +34,17 @@ def pack_embeds(raw: object) -> tuple[str, ...]:
 def pack_stickers(raw: object) -> tuple[str, ...]:
     """Return one JSON string each: id, name, format_type, and the exporter's URL."""
     return _pack_each(raw, _shape_sticker)
+
+
+def read_objects(kept: Iterable[str]) -> Iterator[Json]:
+    """Yield the JSON objects that strings contain."""
+    for text in kept:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
 
 
 def count_reactions(raw: object) -> dict[str, int]:

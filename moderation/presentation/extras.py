@@ -6,7 +6,6 @@ Only http and https URLs become links, with active characters percent-encoded.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chatstore.domain.controls import make_inert
-from chatstore.domain.discord_shapes import WHITE
+from chatstore.domain.discord_shapes import WHITE, read_objects
 from chatstore.domain.snowflakes import MAX_ID
 from moderation.presentation import formats
 
@@ -78,7 +77,7 @@ def format_bytes(size: int) -> str:
 def read_attachments(kept: Iterable[str]) -> list[Attachment]:
     """Return the attachments. One without a name gets one."""
     found = []
-    for value in _objects(kept):
+    for value in read_objects(kept):
         size = value.get("size", value.get("fileSizeBytes"))
         found.append(
             Attachment(
@@ -94,7 +93,7 @@ def read_attachments(kept: Iterable[str]) -> list[Attachment]:
 def read_embeds(kept: Iterable[str]) -> list[Embed]:
     """Return the embeds that have anything to show."""
     embeds = []
-    for value in _objects(kept):
+    for value in read_objects(kept):
         fields = [part for part in _list(value, "fields")[:MAX_FIELDS] if isinstance(part, dict)]
         named = [(_text(field, "name"), _text(field, "value")) for field in fields]
         embed = Embed(
@@ -122,17 +121,7 @@ def _color(value: Mapping[str, Any]) -> str:
 
 def read_stickers(kept: Iterable[str]) -> list[str]:
     """Return the stickers' names."""
-    return [_text(value, "name") or _("unnamed sticker") for value in _objects(kept)]
-
-
-def _objects(kept: Iterable[str]) -> Iterable[Mapping[str, Any]]:
-    for text in kept:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+    return [_text(value, "name") or _("unnamed sticker") for value in read_objects(kept)]
 
 
 def _list(value: Mapping[str, Any], key: str) -> list[Any]:

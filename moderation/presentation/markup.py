@@ -103,18 +103,6 @@ def parse_markup(text: str) -> Sequence[Piece]:
     return tuple(_Parser().read(text))
 
 
-def find_mentioned_channels(text: str) -> Iterator[int]:
-    """Yield the ID of each channel that a text mentions."""
-    if "<#" in text:
-        yield from map(int, re.findall(r"<#(\d{1,20})>", text))
-
-
-def find_mentioned_roles(text: str) -> Iterator[int]:
-    """Yield the ID of each role that a text mentions."""
-    if "<@&" in text:
-        yield from map(int, re.findall(r"<@&(\d{1,20})>", text))
-
-
 def host_of(url: str) -> str:
     """Return the host that a browser would open, or "" if it cannot be told for certain."""
     try:

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from chatstore.domain.buckets import bucket_days
 from chatstore.domain.live import Live
+from chatstore.domain.mentions import find_mentioned_users
 from chatstore.domain.messages import Message, Page
 from chatstore.models import Channel, ChatUser
 from chatstore.store import figures, ledger
@@ -100,11 +101,11 @@ def describe_messages(page: Page) -> Timeline:
 
 def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
     """Return the authors of the messages and the users they mention, by id; unknown users are omitted."""
-    ids = set()
-    for message in messages:
+    shown, ids = list(messages), set[int]()
+    for message in shown:
         ids.add(message.author_id)
         ids.update(message.mentions)
-    return _chat_users().in_bulk(ids)
+    return _chat_users().in_bulk([*ids, *find_mentioned_users(shown, known=ids)])
 
 
 @cache

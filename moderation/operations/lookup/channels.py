@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from chatstore.domain.errors import StoreUnavailable
+from chatstore.domain.mentions import find_mentioned_channels, find_mentioned_roles
 from chatstore.domain.messages import Message
-from chatstore.domain.snowflakes import MAX_ID
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.operations.gateway.timeline import (
@@ -23,10 +22,6 @@ from chatstore.operations.members import names_of_roles
 from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.raids.detection import raided_channels
-from moderation.presentation.markup import find_mentioned_channels, find_mentioned_roles
-
-MAX_MENTIONED = 200
-"""Channels, and roles, mentioned on one page whose names are shown."""
 
 CHANNELS_WITH_NEWEST = 12
 """Channels whose newest message is read for the overview: one read each, all at the same time."""
@@ -64,19 +59,14 @@ class Overview:
 
 
 def mentioned_channels(user: Actor, messages: Iterable[Message]) -> dict[int, Channel]:
-    """Return the channels that the texts of messages mention and the user may open, by ID; no query if there are none.
-
-    Those of embeds are not looked for.
-    """
-    ids = {channel_id for message in messages for channel_id in find_mentioned_channels(message.content)}
-    known = (channel_id for channel_id in ids if channel_id <= MAX_ID)
-    return visible_channels(user).in_bulk(list(islice(known, MAX_MENTIONED))) if ids else {}
+    """Return the channels that messages mention and the user may open, by ID; no query if there are none."""
+    ids = find_mentioned_channels(messages)
+    return visible_channels(user).in_bulk(ids) if ids else {}
 
 
 def mentioned_roles(guild_id: int | None, messages: Iterable[Message]) -> dict[int, str]:
     """Return the known names of the guild's roles that messages mention, by ID; no query if there are none."""
-    ids = {role_id for message in messages for role_id in find_mentioned_roles(message.content)}
-    return names_of_roles(guild_id, list(islice((role_id for role_id in ids if role_id <= MAX_ID), MAX_MENTIONED)))
+    return names_of_roles(guild_id, find_mentioned_roles(messages))
 
 
 def channels_by_activity(user: Actor) -> Overview:

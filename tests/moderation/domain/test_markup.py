@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.controls import show_controls
-from moderation.presentation.markup import Piece, find_mentioned_channels, host_of, is_long, parse_markup, shorten
+from moderation.presentation.markup import Piece, host_of, is_long, parse_markup, shorten
 
 marks = st.lists(
     st.sampled_from(
@@ -177,10 +177,6 @@ def test_a_link_whose_host_cannot_be_told_has_no_label(text: str) -> None:
 def test_a_label_is_shown_with_the_host_that_its_link_opens() -> None:
     (piece,) = parse_markup("[discord.com](https://discord.com@evil.example/x)")
     assert (piece.kind, piece.text, host_of(piece.target)) == ("masked", "discord.com", "evil.example")
-
-
-def test_mentioned_channels_are_found() -> None:
-    assert list(find_mentioned_channels("see <#12>, <#3> and # <#x>")) == [12, 3]
 
 
 def test_text_that_only_looks_like_markup_is_kept() -> None:
