@@ -96,13 +96,24 @@ def _suggest(request: HttpRequest, right: str) -> JsonResponse:
 @require_POST
 @permission_required("moderation.add_purge", raise_exception=True)
 def counts(request: HttpRequest) -> JsonResponse:
-    """Return how many messages the users of `people` have in the channels that the form names, by ID."""
+    """Return how many messages the users of `people` have in the channels and times that the form names, by ID."""
     try:
         people = [parse_snowflake(name) for name in split_names(request.POST.get("people", ""))[:MAX_SUGGESTED]]
-        counted = count_messages_of(request.user, people, Composer(request.POST).read_place())
+        counted = _count_within(request.user, people, Composer(request.POST))
     except (BadInput, StoreUnavailable):
         return JsonResponse({"counts": {}})
     return JsonResponse({"counts": {str(author_id): count for author_id, count in counted.items()}})
+
+
+def _count_within(user: Actor, people: Sequence[int], form: Composer) -> dict[int, str]:
+    """Return the counts in the places and times of the form; at all times if these are invalid.
+
+    Raises `BadInput` for invalid places, and `StoreUnavailable`.
+    """
+    try:
+        return count_messages_of(user, people, form.read_reach())
+    except BadInput:
+        return count_messages_of(user, people, form.read_place())
 
 
 def count_messages_of(user: Actor, people: Sequence[int], place: Description) -> dict[int, str]:

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from chatstore.domain.roles import Role
-from chatstore.domain.snowflakes import make_snowflake
+from chatstore.domain.snowflakes import make_snowflake, time_of
 from chatstore.models import ChatUser
 from chatstore.models.users import User
 from moderation.operations.preview import first_matches
@@ -108,6 +108,20 @@ def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_i
     assert counted == {"counts": {str(author.pk): "3\u00a0messages here", str(silent.pk): "0\u00a0messages here"}}
     everywhere = client.post("/delete/counts/", {"people": people}).json()
     assert everywhere["counts"][str(author.pk)] == "8\u00a0messages"
+
+
+def test_messages_are_counted_in_the_time_that_is_chosen(mona: User, sign_in: SignIn) -> None:
+    channel, author, ids = make_channel(), make_author("wilma"), old_ids(5)
+    write(channel, ids, author=author.pk)
+    client, place = sign_in(mona), {"people": str(author.pk), "channels": str(channel.pk)}
+    for time, expected in (
+        ({"after": time_of(ids[2]).isoformat()}, "3\u00a0messages here in this time"),
+        ({"before": time_of(ids[2]).isoformat()}, "2\u00a0messages here in this time"),
+        ({"after": "no time"}, "5\u00a0messages here"),
+        ({"after": "9" * 10_000}, "5\u00a0messages here"),
+    ):
+        counted = client.post("/delete/counts/", place | time).json()
+        assert counted == {"counts": {str(author.pk): expected}}, time
 
 
 def test_a_count_that_is_not_complete_is_a_lower_bound(
