@@ -34,7 +34,7 @@ from moderation.operations.access.visibility import (
 from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, AuthorPlaces, first_places_of_each
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
-from moderation.operations.selection.by_name import find_active_first, find_people
+from moderation.operations.selection.by_name import find_active_first, find_people, guilds_by_name
 
 MAX_HITS = 20
 MAX_USERS = 10
@@ -126,7 +126,7 @@ def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
     for at in range(len(words) - 1, max(len(words) - 1 - MAX_GUILD_WORDS, 0), -1):
         if channels:
             break
-        guilds = guilds_with_channels(user).filter(name__icontains=" ".join(words[at:]))[:MAX_GUILDS_NAMED]
+        guilds = guilds_by_name(guilds_with_channels(user), " ".join(words[at:]))[:MAX_GUILDS_NAMED]
         named = visible_channels(user).filter(guild__in=[guild.pk for guild in guilds])
         channels = find_active_first(named, " ".join(words[:at]), limit=limit)
     return channels
@@ -142,8 +142,8 @@ def other_channels_in(
 
 
 def guilds_named(user: Actor, name: str, *, limit: int) -> list[Guild]:
-    """Return guilds with channels whose name contains the text."""
-    return list(guilds_with_channels(user).filter(name__icontains=name)[:limit])
+    """Return guilds with channels as `guilds_by_name`."""
+    return list(guilds_by_name(guilds_with_channels(user), name)[:limit])
 
 
 def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:

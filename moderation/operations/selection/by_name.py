@@ -1,6 +1,6 @@
-"""Channels and chat users by name, the most recently active first: many have the same name.
+"""Channels and chat users by name, the most recently active first: many have the same name. Guilds by name.
 
-By index, so that each keystroke may ask.
+By index, so that each keystroke may ask. Guilds are few enough to be searched without one.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from django.db.models import Case, QuerySet, When
+
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, Guild
 from chatstore.models.chat import ChannelQuerySet
 from chatstore.models.names import find_by_name
 from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post
@@ -32,6 +34,12 @@ def find_active_first(channels: ChannelQuerySet, name: str, *, limit: int) -> li
         return find_by_name(channels, name, limit=limit, preferred=active, rank=rank)
     except StoreUnavailable:
         return find_by_name(channels, name, limit=limit)
+
+
+def guilds_by_name(guilds: QuerySet[Guild], text: str) -> QuerySet[Guild]:
+    """Return the guilds whose name contains a text: first those of exactly this name, then those that begin with it."""
+    match = Case(When(name__iexact=text, then=0), When(name__istartswith=text, then=1), default=2)
+    return guilds.filter(name__icontains=text).order_by(match, "name", "pk")
 
 
 def find_people(user: Actor, name: str, *, limit: int) -> list[ChatUser]:

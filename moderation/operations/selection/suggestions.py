@@ -11,7 +11,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.snowflakes import parse_snowflake
 from chatstore.models import Channel, ChatUser, Guild
 from moderation.operations.access.visibility import ADD_PURGE, Actor, guilds_with_channels, require, visible_channels
-from moderation.operations.selection.by_name import find_active_first, find_people
+from moderation.operations.selection.by_name import find_active_first, find_people, guilds_by_name
 from moderation.operations.selection.parsing import find_author, find_channel, find_guild, split_names
 
 MAX_SUGGESTED = 8
@@ -56,8 +56,7 @@ def suggest_guilds(user: Actor, typed: str, *, right: str = ADD_PURGE) -> list[G
     if "\x00" in name:
         return []
     known = [] if (number := _number(name)) is None else list(guilds.filter(pk=number))
-    # As in the search box: guilds are few enough to be searched without an index.
-    return known or list(guilds.filter(name__icontains=name)[:MAX_SUGGESTED])
+    return known or list(guilds_by_name(guilds, name)[:MAX_SUGGESTED])
 
 
 def people_named(user: Actor, fields: Iterable[str]) -> dict[str, ChatUser]:
