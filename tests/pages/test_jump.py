@@ -179,6 +179,26 @@ def test_channels_of_a_name_are_in_order_where_all_others_are_busier(
     assert re.findall(r'href="/channels/(\d+)/', html)[:2] == [str(channels[1].pk), str(channels[0].pk)]
 
 
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_of_the_channels_of_a_server_the_last_active_are_suggested_first(
+    is_quiet: bool, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = f"Quay {secrets.token_hex(6)}"
+    guild = Guild.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name=word)
+    channels = [make_channel(guild=guild, name=f"{letter}-room") for letter in "abcdefghijklmnopqrstuvwxyz"]
+    active = [*channels[-2:], *([make_channel()] if is_quiet else [])]
+    for channel in active:
+        note_post(channel.pk)
+        wait_until(partial(is_active, channel.pk))
+    if is_quiet:
+        # As if a thousand busier ones were known.
+        monkeypatch.setattr("moderation.operations.lookup.channels.MAX_ACTIVE", 1)
+    expected = [str(channel.pk) for channel in (channels[-1], channels[-2], *channels[:4])]
+    for path in ("/find/suggestions/", "/find/"):
+        html = sign_in(mona).get(path, {"q": word}).content.decode()
+        assert re.findall(r'href="/channels/(\d+)/', html)[: len(expected)] == expected, path
+
+
 def test_of_many_users_of_a_name_the_last_active_are_suggested(mona: User, sign_in: SignIn) -> None:
     word, channel, ids = f"victor{secrets.token_hex(6)}", make_channel(), old_ids(1)
     first = make_snowflake(now_ms() - 10**9) | secrets.randbits(12)

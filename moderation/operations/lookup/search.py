@@ -8,15 +8,17 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from django.utils import timezone
 
-from chatstore.domain.errors import BadInput
+from chatstore.domain.errors import BadInput, StoreUnavailable
 from chatstore.domain.snowflakes import parse_snowflake, time_of
 from chatstore.domain.texts import gettext_lazy as _
 from chatstore.models import Channel, ChatUser, Guild
+from chatstore.models.names import MAX_RANKED
 from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from chatstore.store.authors import author_buckets
@@ -32,6 +34,7 @@ from moderation.operations.access.visibility import (
     visible_purges,
 )
 from moderation.operations.lookup.author_places import ENTRIES_AT_ONCE, AuthorPlaces, first_places_of_each
+from moderation.operations.lookup.channels import newest_among
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.lookup.message_history import locate
 from moderation.operations.selection.by_name import find_active_first, find_people, guilds_by_name
@@ -135,10 +138,16 @@ def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
 def other_channels_in(
     user: Actor, guild_ids: Collection[int], *, known: Sequence[Channel], limit: int
 ) -> list[Channel]:
-    """Return visible channels of some guilds without those that are known, so that there are `limit` with these."""
-    shown = {channel.pk for channel in known}
-    found = visible_channels(user).filter(guild_id__in=guild_ids)[: limit + len(shown)]
-    return [channel for channel in found if channel.pk not in shown][: limit - len(shown)]
+    """Return visible channels of some guilds without those that are known, so that there are `limit` with these.
+
+    Those with the newest messages come first, then others by name.
+    """
+    missing, shown = limit - len(known), [channel.pk for channel in known]
+    channels = visible_channels(user).filter(guild_id__in=guild_ids).exclude(pk__in=shown)
+    found: list[Channel] = []
+    with suppress(StoreUnavailable):
+        found = newest_among(channels, limit=missing, max_ranked=MAX_RANKED)
+    return [*found, *channels.exclude(pk__in=[channel.pk for channel in found])[: missing - len(found)]]
 
 
 def guilds_named(user: Actor, name: str, *, limit: int) -> list[Guild]:
