@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatstore.domain.controls import show_hidden
+from chatstore.domain.messages import Message
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, ChatUser
 from moderation.domain.state_labels import STATE_LABELS
@@ -268,7 +269,7 @@ def recent_channels(overview: Overview) -> SafeString:
                 raid if entry.channel.pk in overview.raided else "",
                 ago(entry.newest.posted_at),
                 _describe_place(entry.channel, overview.posts.get(entry.channel.pk, 0)),
-                _name_author(entry.newest.author_id, overview.users.get(entry.newest.author_id)),
+                _name_author(entry.newest, overview.users),
                 Truncator(visible(excerpt(entry.newest.content, overview.users)) or _("(attachment)")).chars(
                     CARD_CHARACTERS
                 ),
@@ -279,10 +280,11 @@ def recent_channels(overview: Overview) -> SafeString:
     )
 
 
-def _name_author(user_id: int, person: ChatUser | None) -> SafeString:
-    """Render an author by their name, with the handle beside one that is ambiguous."""
-    name = fill("<bdi>{}</bdi>", visible(person or name_unknown(user_id)))
-    if person is None or not person.is_ambiguous:
+def _name_author(message: Message, users: Mapping[int, ChatUser]) -> SafeString:
+    """Render the author of a message by their name, with the handle beside one that is ambiguous."""
+    person = users.get(message.author_id)
+    name = fill("<bdi>{}</bdi>", visible(message.author_name or person or name_unknown(message.author_id)))
+    if person is None or message.webhook_id is not None or not person.is_ambiguous:
         return name
     return fill('{} <bdi class="quiet">{}</bdi>', name, show_hidden(person.distinct_handle))
 

@@ -33,6 +33,13 @@ def test_a_card_tells_apart_authors_whose_names_are_unknown(mona: User, sign_in:
     assert f"<bdi>user {author_id}</bdi>" in sign_in(mona).get("/").content.decode()
 
 
+def test_a_card_has_the_name_that_a_webhook_gave_its_message(mona: User, sign_in: SignIn) -> None:
+    channel, name, webhook_id = make_channel(guild="Harbour"), f"Tide clock {secrets.token_hex(4)}", fresh_id()
+    post_message(channel.pk, author_id=webhook_id, content="hello", webhook_id=webhook_id, author_name=name)
+    wait_until(lambda: channel.pk in last_active_channels(20))
+    assert f"<bdi>{name}</bdi>:" in sign_in(mona).get("/").content.decode()
+
+
 def test_a_card_has_the_number_of_messages_of_the_last_hour(mona: User, sign_in: SignIn) -> None:
     channel, word = make_channel(guild="Harbour"), f"tide-{secrets.token_hex(4)}"
     for number in range(3):
