@@ -25,6 +25,7 @@ from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
 from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
 from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in
+from moderation.operations.lookup.channels import mentioned_channels, mentioned_roles
 from moderation.operations.lookup.gaps import find_gaps
 from moderation.operations.lookup.message_history import (
     MessageHistory,
@@ -158,7 +159,7 @@ def _will_be_deleted(history: MessageHistory) -> bool:
 
 
 def describe_context(user: Actor, history: MessageHistory, *, around: int = AROUND) -> dict[str, Any]:
-    """Return the rows before it, its own if it may be read, those after it, and the users they mention."""
+    """Return the rows before it, its own if it may be read, those after it, and the names of what they mention."""
     channel_id, message_id = history.channel.pk, history.message_id
     # A message that its author withdrew is not shown, even if a purge kept a copy.
     shows_copy = history.live is None and not history.is_withdrawn and may_in(user, VIEW_PURGES, history.channel)
@@ -178,7 +179,8 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
             before=MAX_ID if opened.page.newer is None else None,
         )
     )
-    rows = lay_out(replace(opened, messages=shown, users=users), gaps)
+    opened = replace(opened, messages=shown, users=users)
+    rows = lay_out(opened, gaps)
     # The message has a frame of its own, so no run of messages continues across it.
     own = next((row for row in rows if row.message.message_id == message_id), None)
     before = [row for row in rows if row.message.message_id < message_id]
@@ -192,6 +194,8 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
             after[0] = replace(after[0], day=None)
     return {
         "users": users,
+        "mentioned_channels": mentioned_channels(user, opened.with_quoted),
+        "mentioned_roles": mentioned_roles(history.channel.guild_id, opened.with_quoted),
         "rows_before": before,
         "above_row": own,
         "own_day": own_day,

@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Callable
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -30,21 +31,24 @@ def mentions_in(html: str) -> list[str]:
     return [re.sub(r"<[^>]*>", "", found[0]) for found in re.finditer(r'<(a|bdi) class="mention".*?</\1>', html)]
 
 
-def post_embed(channel: Channel, wilma: ChatUser, pier: Channel, role_id: int) -> None:
+def post_embed(channel: Channel, wilma: ChatUser, pier: Channel, role_id: int) -> int:
+    """Post a message with an embed that mentions each; return its ID."""
     embed = {
         "title": "Rota",
         "description": f"<@{wilma.pk}> of <@&{role_id}>",
         "fields": [{"name": "Place", "value": f"<#{pier.pk}> <@{wilma.pk}>"}],
     }
-    post_message(channel.pk, author_id=fresh_id(), content="", embeds=[json.dumps(embed)])
+    return post_message(channel.pk, author_id=fresh_id(), content="", embeds=[json.dumps(embed)]).message_id
 
 
-def test_an_embed_names_users_roles_and_channels(mona: User, sign_in: SignIn) -> None:
+@pytest.mark.parametrize("is_own_page", [False, True])
+def test_an_embed_names_users_roles_and_channels(is_own_page: bool, mona: User, sign_in: SignIn) -> None:
     channel, pier, wilma = make_channel(guild="Harbour"), make_channel(name="pier"), make_author("wilma")
     assert channel.guild_id is not None
     save_member(channel.guild_id, wilma.pk, roles=[MemberRole("Crew", role_id=channel.pk + 1)])
-    post_embed(channel, wilma, pier, channel.pk + 1)
-    html = sign_in(mona).get(f"/channels/{channel.pk}/").content.decode()
+    message_id = post_embed(channel, wilma, pier, channel.pk + 1)
+    path = f"/channels/{channel.pk}/{message_id}/" if is_own_page else f"/channels/{channel.pk}/"
+    html = sign_in(mona).get(path).content.decode()
     assert mentions_in(html) == [f"@{wilma.name}", "@Crew", "#pier", f"@{wilma.name}"]
 
 
