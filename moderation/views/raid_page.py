@@ -24,7 +24,8 @@ from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minut
 from moderation.models import Purge
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.operations.raids.review import RaidReview, count_included, minute_of
-from moderation.presentation.formats import format_ago, format_axis_day, format_clock, format_number
+from moderation.presentation.first_seen import format_first_seen
+from moderation.presentation.formats import format_axis_day, format_clock, format_number
 from moderation.presentation.markup import shorten
 from moderation.presentation.raid_chart import RaidChart, count_minutes
 from moderation.presentation.wording import count_messages
@@ -260,6 +261,7 @@ def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]
 
 
 def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, SharedText]) -> Iterator[str]:
+    now = time_at(review.now_ms)
     if account.is_established:
         yield gettext("here for over a year")
     for sign in account.signs:
@@ -267,7 +269,8 @@ def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, S
             case Sign.YOUNG:
                 yield gettext("new account")
             case Sign.FIRST_SEEN:
-                yield _describe_first_seen(account, review)
+                made_at = account_made_at(account.author_id, now=now)
+                yield format_first_seen(account.first_seen, made_at=made_at, now=now)
             case Sign.SAME_TEXT:
                 others = shared[account.author_id].others
                 text = ngettext("same text as %(count)s other", "same text as %(count)s others", others)
@@ -278,14 +281,6 @@ def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, S
                 yield gettext("links")
             case Sign.FLOOD:
                 yield gettext("%(count)s in a minute") % {"count": format_number(most_in_a_minute(account.message_ids))}
-
-
-def _describe_first_seen(account: Account, review: RaidReview) -> str:
-    """Return how long ago an account was first seen; without a time if only a period is known."""
-    if account.first_seen is None or not account.first_seen.is_exact:
-        return gettext("first seen")
-    seen, now = map(time_at, (account.first_seen.latest, review.now_ms))
-    return gettext("first seen %(ago)s") % {"ago": format_ago(seen, now)}
 
 
 def _describe_similar(group: SimilarTexts) -> SimilarLine:

@@ -24,6 +24,7 @@ from moderation.domain.filters import All, Author
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval
+from moderation.operations.raids import reading
 from moderation.operations.raids.detection import RAID, check_raids
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.operations.undo.requests import UndoPart, request_undo
@@ -67,6 +68,17 @@ def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona
     assert "new account</span>" not in rows
     seen = re.compile(r'<span class="tag plain">first seen (?:just now|\d+ \w+ ago)</span>')
     assert len(seen.findall(rows)) == (0 if seen.search(of_all) else 12)
+
+
+def test_without_time_to_find_first_messages_accounts_have_the_day_before_which_they_were_not_seen(
+    raid: Raid, mona: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "FIRST_SEEN_SECONDS", -60)
+    html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    seen = re.findall(r'<span class="tag plain">(first seen[^<]*|not seen[^<]*|may be new[^<]*)</span>', html)
+    assert seen
+    for text in seen:
+        assert re.fullmatch(r"first seen today|not seen before \d+ \w+", text), text
 
 
 def test_messages_that_are_alike_are_grouped_with_counts_and_samples(raid: Raid, mona: User, sign_in: SignIn) -> None:
