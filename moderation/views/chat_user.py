@@ -20,7 +20,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
-from moderation.operations.access.visibility import channel_for
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, may_in
 from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivity, Profile, profile_of
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
@@ -136,7 +136,7 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         if recent.is_whole
         else len(profile.activity) + profile.more_channels,
         "has_all_channels": recent.is_whole or profile.searched_back_to is None,
-        "reaches": _reaches(here),
+        "reaches": _reaches(request.user, here),
         "spans": _spans(recent),
     }
 
@@ -221,11 +221,11 @@ def _spans(recent: RecentPosts) -> list[tuple[str, Promise, bool]]:
     ]
 
 
-def _reaches(here: Channel | None) -> list[Reach]:
-    """Return the places that are offered, the narrowest first."""
+def _reaches(user: Actor, here: Channel | None) -> list[Reach]:
+    """Return the places that are offered, the narrowest first. here: left out if the viewer may not delete there."""
     everywhere = reverse("compose_everywhere")
     reaches = [Reach(gettext("Everywhere"), "", everywhere)]
-    if here is None:
+    if here is None or not may_in(user, ADD_PURGE, here):
         return reaches
     if here.guild is not None:
         reaches.insert(0, Reach(gettext("This server"), show_hidden(here.guild.name), everywhere, here.guild.pk))

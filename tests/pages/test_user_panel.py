@@ -23,10 +23,13 @@ from moderation.operations.lookup import recent_posts
 from moderation.operations.notes import add_note
 from moderation.operations.preview.scan import scan_purge
 from moderation.presentation.formats import format_short_days
+from tests.chatstore.reports import report
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel, now_ms, old_ids, purge_now, recent_ids, write
 
 SignIn = Callable[[User], Client]
+
+MESSAGE_PATH = "/channels/{channel}/{message}/"
 
 
 def make_account(*, days: int) -> ChatUser:
@@ -206,6 +209,32 @@ def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_
         ("/delete/", "", "last 1 day"): 7,
         ("/delete/", "", ""): 10,
     }
+
+
+def test_where_the_viewer_may_not_delete_the_channel_and_its_server_are_not_offered(sign_in: SignIn) -> None:
+    account, read, moderated = make_account(days=2), make_channel(guild="Harbour"), make_channel(guild="Quay")
+    gus = make_user("gus", group=None)
+    give(gus, Role.AUDITOR, guild_id=read.guild_id)
+    give(gus, Role.MODERATOR, guild_id=moderated.guild_id)
+    for channel in (read, moderated):
+        write(channel, recent_ids(2), author=account.pk)
+    client = sign_in(gus)
+    assert places_of(panel_of(client, account, moderated)) == ["Here", "This server", "Everywhere"]
+    assert places_of(panel_of(client, account, read)) == ["Everywhere"]
+
+
+def places_of(html: str) -> list[str]:
+    """Return the labels of the rows of buttons."""
+    return re.findall(r'<span class="reach-place" id="reach-\d+"> ([\w ]+?) <', html)
+
+
+@pytest.mark.parametrize("path", ["/channels/{channel}/", "/raids/{channel}/", "/reports/{case}/", MESSAGE_PATH])
+def test_each_page_about_a_channel_has_it_for_the_panel(path: str, mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(guild="Harbour"), recent_ids(3)
+    write(channel, ids)
+    case = report(channel, ids[0])
+    html = sign_in(mona).get(path.format(channel=channel.pk, case=case.pk, message=ids[0])).content.decode()
+    assert re.search(rf'<aside class="panel"[^>]* data-channel="{channel.pk}"', html)
 
 
 def test_a_channel_that_does_not_exist_is_not_found(mona: User, sign_in: SignIn) -> None:

@@ -221,6 +221,8 @@ def _raid_shots(scene: Scene) -> Iterator[Shot]:
     before = without_answer(scene.asking.pk, report)
     yield Shot("raid-notice", "mona", "/", whole=False, act=notify)
     yield Shot("raid", "mona", f"/raids/{scene.raided}/", act=report)
+    in_panel = click(".card > .account-lines a[data-panel]")
+    yield Shot("raid-user", "mona", f"/raids/{scene.raided}/", whole=False, act=in_panel)
     yield Shot("readme-raid", "mona", f"/raids/{scene.raided}/", whole=False, act=before)
     yield Shot("raid-settings", "ada", f"/guilds/{scene.raided_guild}/raid-settings/")
     yield Shot("user-raider", "mona", f"/users/{scene.raider}/")

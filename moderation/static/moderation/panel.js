@@ -8,7 +8,8 @@ let isOpening = false;
 
 function openPanel(link) {
   const url = new URL("panel/", link.href);
-  if (panel.dataset.channel && !link.matches("[data-panel]")) url.searchParams.set("channel", panel.dataset.channel);
+  const isUser = url.pathname.startsWith("/users/");
+  if (isUser && panel.dataset.channel) url.searchParams.set("channel", panel.dataset.channel);
   panelOpener = link;
   isOpening = true;
   // A second click replaces the first one's request; app.js says why a request failed.
