@@ -20,7 +20,7 @@ from chatstore.domain.controls import show_hidden
 from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, Guild, GuildMember
 from moderation.forms import read_cursor
-from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, may_in
+from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, guilds_with_channels, may_in
 from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivity, Profile, profile_of
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
@@ -91,6 +91,7 @@ def show_user(request: HttpRequest, user_id: int, *, error_message: str = "") ->
     profile: Profile = context["profile"]
     context["strips"] = strips = _draw_strips(profile, context["recent"])
     context["rows"] = _activity_rows(profile, context["recent"], strips)
+    context["purgeable"] = _purgeable_guilds(request.user, context["servers"], context["recent"])
     return render(request, "moderation/user/user.html", context, status=400 if error_message else 200)
 
 
@@ -206,6 +207,12 @@ def _servers_of(profile: Profile, recent: RecentPosts) -> list[ServerLine]:
     others = set(profile.guilds) - {each.guild for each in profile.memberships}
     posted = [ServerLine(guild, None, recent.by_guild.get(guild.pk, 0)) for guild in others]
     return [*lines, *sorted(posted, key=lambda line: (-line.posts, str(line.guild), line.guild.pk))]
+
+
+def _purgeable_guilds(user: Actor, servers: Sequence[ServerLine], recent: RecentPosts) -> set[int]:
+    """Return the guilds that have, or may have, messages that the viewer may delete."""
+    posted = [line.guild.pk for line in servers if line.posts or not recent.is_whole]
+    return set(guilds_with_channels(user, ADD_PURGE).filter(pk__in=posted).order_by().values_list("pk", flat=True))
 
 
 def _spans(recent: RecentPosts) -> list[tuple[str, Promise, bool]]:

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import secrets
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from django.test import Client, override_settings
@@ -147,6 +148,25 @@ def test_servers_are_those_of_all_channels_that_the_viewer_may_open_also_of_chan
     servers = page_of(sign_in(reader), person.pk).split('id="servers"')[1].split("</section>")[0]
     assert len(set(re.findall(r"Quay \d+", servers))) == 20
     assert "and 3 more servers" in re.sub(r"\s+", " ", servers)
+
+
+def test_messages_in_a_server_are_deleted_by_its_row_where_the_viewer_may_delete(sign_in: SignIn) -> None:
+    person, gus = make_chat_user(), make_user("gus", group=None)
+    moderated, read, emptied = (make_channel(guild=name) for name in ("Harbour", "Quay", "Pier"))
+    for channel in (moderated, read, emptied):
+        write(channel, old_ids(3), author=person.pk)
+        give(gus, Role.AUDITOR if channel == read else Role.MODERATOR, guild_id=channel.guild_id)
+    purge_now(gus, choose(emptied.pk, author_ids=[person.pk]))
+    client = sign_in(gus)
+    servers = page_of(client, person.pk).split('id="servers"')[1].split("</section>")[0]
+    assert all(name in servers for name in ("Harbour", "Quay", "Pier"))
+    (link,) = re.findall(r'href="(/delete/[^"]*)"', servers)
+    assert unescape(link) == f"/delete/?author={person.pk}&guild={moderated.guild_id}"
+    # Beside a page there are buttons for its own server.
+    assert "/delete/?" not in client.get(f"/users/{person.pk}/panel/").content.decode()
+    form = client.get(unescape(link)).content.decode()
+    for name, value in (("authors", person.pk), ("guild", moderated.guild_id)):
+        assert re.search(rf'<input[^>]* name="{name}"[^>]* value="{value}"', form), name
 
 
 def test_more_than_twelve_channels_are_counted(mona: User, sign_in: SignIn) -> None:
