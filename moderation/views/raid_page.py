@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -107,17 +108,21 @@ class RaidTimes:
 
 @dataclass(frozen=True, slots=True)
 class SimilarLine:
-    """Texts that are alike. samples: as they were written, the most frequent first."""
+    """Texts that are alike. samples: as they were written, the most frequent first.
+
+    account_ids: of those that wrote them, separated by spaces; "" if the page does not list all of them.
+    """
 
     group: SimilarTexts
     samples: Sequence[str]
+    account_ids: str
 
 
 def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Purge]) -> dict[str, Any]:
     """Return the template's context. fields: of the form, which keep what was selected. under_way: purges of it."""
     shared = _shared_texts(review.assessment.similar)
     newest = _newest_texts(review.recent.messages, shared)
-    chosen = _read_chosen(fields)
+    chosen = _read_chosen(fields, [account.author_id for account in review.assessment.accounts])
     included = count_included(review, under_way)
     lines = [
         _describe_account(account, review, newest, shared, chosen, included=included)
@@ -144,11 +149,12 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
         "raid_count": len(review.recent.messages) - len(kept),
         "others": other_accounts,
         "other_count": len(others),
+        "has_chosen_others": any(line.is_checked for line in other_accounts),
         "more_others": len(others[MAX_OTHER_ACCOUNTS:]),
         "listed": _join_ids(chosen.keys() | shown),
         "chosen_elsewhere": _join_ids(author_id for author_id in chosen.keys() - shown if chosen[author_id]),
         "established": established,
-        "similar": [_describe_similar(group) for group in similar[:MAX_SIMILAR]],
+        "similar": [_describe_similar(group, shown) for group in similar[:MAX_SIMILAR]],
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
         "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
@@ -160,19 +166,24 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
     }
 
 
-def _read_chosen(fields: QueryDict) -> Mapping[int, bool]:
+def _read_chosen(fields: QueryDict, account_ids: Collection[int]) -> Mapping[int, bool]:
     """Return which of the accounts that the form has listed are selected, to keep the choice for another time range.
 
-    Those without messages in the time that the form showed were selected, or not, in an earlier one.
+    Those without messages in the time that the form showed were selected, or not, in an earlier one. `select` replaces
+    the selection by exactly these accounts: none that the page lists by now (account_ids) is added to them.
     """
-    chosen = (*fields.getlist("account"), *fields.get("chosen_elsewhere", "").split())
+    is_replaced = "select" in fields
+    kept = [*fields.getlist("account"), fields.get("chosen_elsewhere", "")]
     try:
-        selected = {parse_snowflake(text) for text in chosen}
-        return {
-            author_id: author_id in selected for author_id in map(parse_snowflake, fields.get("listed", "").split())
-        }
+        selected = _split_ids([fields.get("select", "")] if is_replaced else kept)
+        listed = _split_ids([fields.get("listed", "")]).union(account_ids if is_replaced else ())
     except BadInput:
         return {}
+    return {author_id: author_id in selected for author_id in listed}
+
+
+def _split_ids(texts: Iterable[str]) -> set[int]:
+    return {parse_snowflake(part) for text in texts for part in text.split()}
 
 
 def _join_ids(author_ids: Iterable[int]) -> str:
@@ -283,8 +294,9 @@ def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, S
                 yield gettext("%(count)s in a minute") % {"count": format_number(most_in_a_minute(account.message_ids))}
 
 
-def _describe_similar(group: SimilarTexts) -> SimilarLine:
-    return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]])
+def _describe_similar(group: SimilarTexts, shown: AbstractSet[int]) -> SimilarLine:
+    account_ids = _join_ids(group.author_ids) if group.author_ids <= shown else ""
+    return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]], account_ids)
 
 
 def _count_minutes(review: RaidReview, spared: Collection[int], *, end_ms: int) -> RaidChart:

@@ -32,8 +32,11 @@ LAST_MS = ms_of(MAX_ID) - 2 * DAY_MS
 @require_http_methods(["GET", "HEAD", "POST"])
 @permission_required("moderation.add_purge", raise_exception=True)
 def raid(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Show what happened in a channel. Posted, it drafts a purge of what the selected accounts wrote there."""
-    if request.method != "POST" or "show" in request.POST:
+    """Show what happened in a channel. Posted, it drafts a purge of what the selected accounts wrote there.
+
+    `show` posts the form for another time, `select` for other accounts.
+    """
+    if request.method != "POST" or not request.POST.keys().isdisjoint({"show", "select"}):
         return _show(request, channel_id)
     moderator = actor_of(request)
     try:

@@ -80,6 +80,21 @@ def write_raid(*, raiders: int = 12, each: int = 5, members: int = MEMBERS, apar
     )
 
 
+def write_groups(*, raiders: int = 4, members: int = 3) -> Raid:
+    """Have new accounts write a text, and members of two years another one, all of them within five minutes."""
+    channel = make_channel(guild="Tidewalkers", name="general")
+    new, old = _make_users(raiders, members)
+    for user in old:
+        _join_long_ago(user, channel)
+    ids: list[list[int]] = []
+    for users, text in ((new, "free coins at coins.example tonight"), (old, "welcome aboard the harbour party")):
+        ids.append([_message_id(now_ms() - 60_000 * (5 - number % 5)) for number in range(len(users))])
+        for user, message_id in zip(users, ids[-1], strict=True):
+            write(channel, [message_id], author=user.pk, content=text)
+    found = (frozenset(user.pk for user in users) for users in (new, old))
+    return Raid(channel, sorted(ids[0]), sorted(ids[1]), *found)
+
+
 def post_raid() -> Raid:
     """Have `manage.py chatter` raid a channel as in the demonstration, with members who have been there for long."""
     channel = make_channel(guild="Tidewalkers", name="general")

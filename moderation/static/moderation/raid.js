@@ -1,6 +1,6 @@
 // Counts the messages of the selected accounts of a raid, and how many of these accounts are old members. A preview is
-// offered only if purges under way don't include all of them. The slider below the chart chooses the time as the two
-// lists do.
+// offered only if purges under way don't include all of them. A group of similar messages selects those who wrote it.
+// The slider below the chart chooses the time as the two lists do.
 "use strict";
 
 const raid = document.getElementById("raid");
@@ -29,9 +29,22 @@ function count() {
   label(warning, established);
 }
 
+function selectGroup(event) {
+  const button = event.target.closest('button[name="select"]');
+  if (!button) return;
+  event.preventDefault();
+  const wanted = new Set(button.value.split(" "));
+  for (const box of raid.querySelectorAll('input[name="account"]')) box.checked = wanted.has(box.value);
+  raid.elements.chosen_elsewhere.value = "";
+  const others = raid.querySelector(".other-accounts");
+  if (others?.querySelector("input:checked")) others.open = true;
+  count();
+}
+
 // Without accounts there is nothing to select.
 if (raid.querySelector("[data-submit]")) {
   raid.addEventListener("change", count);
+  raid.addEventListener("click", selectGroup);
   window.addEventListener("pageshow", count);
   count();
 }

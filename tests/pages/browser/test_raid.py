@@ -19,7 +19,7 @@ from moderation.operations.raids.detection import check_raids
 from moderation.operations.raids.review import select_raid
 from moderation.views.raid_page import CHART_HEIGHT
 from tests.moderation.channels import preview
-from tests.moderation.raids import Raid, forget_raids, post_raid, write_raid
+from tests.moderation.raids import Raid, forget_raids, post_raid, write_groups, write_raid
 from tests.pages.browser.tasks import task
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 from tests.waiting import wait_until
@@ -132,6 +132,24 @@ def test_a_selected_old_member_is_pointed_out_and_the_chart_is_read_by_keys(
     expect(bars.last).to_be_focused()
     page.get_by_text("Show as table").click()
     expect(page.locator(".raid-chart tbody tr")).to_have_count(bars.count())
+
+
+def test_a_group_of_similar_messages_selects_exactly_its_accounts(site: Site, page: Page) -> None:
+    raid = in_thread(write_groups)
+    page.goto(f"{site.url}/raids/{raid.channel.pk}/")
+    status, others = page.locator("[data-selected]"), page.locator(".other-accounts")
+    expect(status).to_have_text("4 messages selected")
+    page.get_by_role("button", name="Select only these 3 accounts").click()
+    expect(status).to_have_text("3 messages selected")
+    expect(page.locator(".established")).to_have_text("3 of the selected accounts have been here for over a year.")
+    selected = page.locator("input[name='account']:checked").evaluate_all("boxes => boxes.map(box => box.value)")
+    assert set(map(int, selected)) == raid.members
+    # Who is selected is in view; the page is not loaded again.
+    expect(others.get_by_role("checkbox").first).to_be_visible()
+    page.get_by_role("button", name="Select only these 4 accounts").click()
+    expect(page.locator(".established")).to_be_hidden()
+    page.get_by_role("button", name="Preview 4 messages").click()
+    expect(page.get_by_role("button", name="Delete 4 messages")).to_be_visible()
 
 
 def test_the_slider_below_the_chart_narrows_the_time(long_raid: Raid, site: Site, page: Page) -> None:
