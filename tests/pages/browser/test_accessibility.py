@@ -1,4 +1,4 @@
-"""Every page that a role may open has no violation that axe-core finds, in light and dark.
+"""Every page that a role may open, and what opens on it, has no violation that axe-core finds, in light and dark.
 
 `make check-pages` checks all pages with more on them, at the width of a phone.
 """
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from chatstore.domain.roles import Role
+from chatstore.domain.runs import RunState
+from chatstore.models import JobRun
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.store.activity import busy_channels
@@ -27,7 +29,7 @@ from tests.moderation.channels import VICTOR, by_victor, confirm, preview, purge
 from tests.moderation.raids import forget_raids, write_raid
 from tests.pages.accessibility import COLOR_RULES, violations_of
 from tests.pages.conftest import make_previewed_purge
-from tests.pages.serving import Site, browse, browse_as, create_account, enter_password, in_thread
+from tests.pages.serving import Site, browse, browse_as, create_account, enter_password, in_thread, sign_in
 from tests.pages.whole_pages import read_pages
 from tests.waiting import wait_until
 
@@ -55,13 +57,13 @@ def faults_of(page: Page, name: str) -> list[str]:
     return faults
 
 
-def faults_of_pages(page: Page, site: Site, paths: Sequence[str]) -> list[str]:
-    """Open each page; return all of their violations."""
+def faults_of_pages(page: Page, site: Site, paths: Sequence[str], *, status: int = 200) -> list[str]:
+    """Open each page; return all of their violations. status: of their responses."""
     faults = []
     for path in paths:
         response = page.goto(site.url + path)
         assert response is not None
-        assert (response.status, response.url) == (200, site.url + path)
+        assert (response.status, response.url) == (status, site.url + path)
         if not path.startswith("/admin/"):
             page.locator("body:not(:has(#sidebar)), #sidebar[data-loaded]").first.wait_for(state="attached")
         faults += faults_of(page, path)
@@ -110,6 +112,7 @@ def make_purges() -> list[Purge]:
 def test_no_state_of_a_purge_and_no_raid_has_a_violation(site: Site) -> None:
     account, purges, raid = create_account("mona"), make_purges(), write_raid()
     paths = [f"/purges/{purge.pk}/" for purge in purges] + [f"/raids/{raid.channel.pk}/", "/"]
+    paths.append(f"/purges/{purges[2].pk}/undo/")
     wait_until(lambda: raid.channel.pk in busy_channels(20))
     check_raids(postgres_now())
     try:
@@ -118,6 +121,70 @@ def test_no_state_of_a_purge_and_no_raid_has_a_violation(site: Site) -> None:
             assert page.locator(".page-notice.critical").count() > 0
     finally:
         in_thread(forget_raids)
+
+
+@pytest.mark.slow
+def test_no_run_of_a_job_has_a_violation(site: Site) -> None:
+    account, now = create_account("otto"), postgres_now()
+    run = JobRun.objects.create(
+        job="measure", state=RunState.DONE, due_at=now, started_at=now, ended_at=now, result={"channels": 3}
+    )
+    with browse_as(account, site) as page:
+        assert faults_of_pages(page, site, [f"/maintenance/runs/{run.pk}/"]) == []
+
+
+@pytest.mark.slow
+def test_no_error_page_has_a_violation(site: Site) -> None:
+    account, made = create_account("mona"), make_previewed_purge()
+    pages = {
+        400: [f"/purges/{made.purge.pk}/undo/"],
+        403: ["/health/"],
+        404: ["/nowhere/", f"/channels/{made.channel.pk}/{made.ids[0] + 1}/"],
+    }
+    # `browse_as` fails by what Chromium logs of each.
+    with browse() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        sign_in(page, site, account)
+        for status, paths in pages.items():
+            assert faults_of_pages(page, site, paths, status=status) == []
+
+
+@pytest.mark.slow
+def test_nothing_that_opens_on_a_timeline_has_a_violation(site: Site) -> None:
+    account, channel = create_account("mona"), make_previewed_purge().channel
+    with browse_as(account, site) as page:
+        page.goto(f"{site.url}/channels/{channel.pk}/")
+        page.locator("#messages a.author").last.click()
+        expect(page.locator("#panel h2")).to_be_focused()
+        faults = faults_of(page, "a user in the panel")
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        faults += faults_of(page, "the shortcuts")
+        page.keyboard.press("Escape")
+        row = page.locator("#messages .msg").last
+        row.hover()
+        row.get_by_label("Delete this message").click()
+        # The notice stays while the pointer is on it.
+        undo = page.locator("#toast").get_by_role("button", name="Undo")
+        undo.hover()
+        faults += faults_of(page, "the notice of a deleted message")
+        assert undo.is_visible()
+        page.locator("#messages .select-input:enabled").first.check()
+        expect(page.locator("#selection")).to_contain_text("1 message selected")
+        assert faults + faults_of(page, "a selection") == []
+
+
+@pytest.mark.slow
+def test_no_open_list_of_a_picker_has_a_violation(site: Site) -> None:
+    account, _ = create_account("mona"), make_previewed_purge()
+    with browse_as(account, site) as page:
+        page.goto(f"{site.url}/delete/")
+        page.get_by_role("combobox", name="Written by").first.press_sequentially("victor71")
+        option = page.get_by_role("listbox").get_by_role("option").first
+        expect(option).to_be_visible()
+        assert faults_of(page, "people to choose from") == []
+        assert option.is_visible()
 
 
 @pytest.mark.slow
@@ -131,4 +198,5 @@ def test_no_page_before_signing_in_has_a_violation(site: Site) -> None:
         faults += faults_of(page, "a wrong password")
         page.goto(f"{site.url}/purges/1/undo/")
         assert "/sign-in/" in page.url
-        assert faults + faults_of(page, "a page that needs an account") == []
+        faults += faults_of(page, "a page that needs an account")
+        assert faults + faults_of_pages(page, site, ["/sign-in/sso/"], status=404) == []
