@@ -49,6 +49,7 @@ QUOTE_CHARACTERS = 140
 
 _NOTHING = SafeString("")
 _NO_CHECKBOX = SafeString("<span></span>")
+_REPLY = SafeString(" data-reply")
 _GAP_ICON = SafeString(
     '<svg width="15" height="15" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.3"'
     ' aria-hidden="true"><path d="M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.6 9h5.8l.6-9M6.8 7v4M9.2 7v4"/></svg>'
@@ -103,7 +104,7 @@ class Page:
     may_view_purges: bool
     focus: int | None
     labels: Labels
-    headings: dict[tuple[Writer, bool], tuple[SafeString, SafeString | str]] = field(default_factory=dict)
+    headings: dict[Writer, tuple[SafeString, SafeString | str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, context: template.Context, channel: Channel, *, is_sample: bool, is_dated: bool = True) -> Page:
@@ -259,9 +260,10 @@ def gap_rows(context: template.Context, gaps: Iterable[GapLine]) -> SafeString:
 
 
 def _draw_row(row: MessageRow, page: Page) -> SafeString:
+    """Render a message. Only its class says if it continues a run: the script changes it as rows join or leave."""
     message = row.message
     return fill(
-        '{}{}<article class="msg{}{}" id="m{}" data-bucket="{}" data-author="{}">\n{}\n{}\n'
+        '{}{}<article class="msg{}{}" id="m{}" data-bucket="{}" data-author="{}"{}>\n{}\n{}\n'
         '<div class="msg-body">\n{}{}{}{}{}\n</div>\n{}</article>',
         # Above the heading, between the days: on which of them these were posted is not looked up.
         _draw_gaps(row.gaps, may_view_purges=page.may_view_purges) if row.gaps else "",
@@ -271,6 +273,7 @@ def _draw_row(row: MessageRow, page: Page) -> SafeString:
         message.message_id,
         message.bucket,
         message.author_id,
+        _NOTHING if message.reference is None else _REPLY,
         _draw_checkbox(row, page, form_id="selection") if page.may_purge else _NOTHING,
         _draw_margin(row),
         _draw_quote(row.quote, page) if row.quote else "",
@@ -366,10 +369,13 @@ def _checkbox(message_id: int, form_id: str, label: str, effect: str) -> SafeStr
 
 
 def _draw_margin(row: MessageRow) -> SafeString:
-    """Render what is beside a message: its author's avatar, or its time if it continues a run."""
-    if row.continued:
-        return fill('<span class="when" aria-hidden="true">{}</span>', formats.format_clock(row.message.posted_at))
-    return fill('<span class="avatar tone{}" aria-hidden="true">{}</span>', row.writer.tone, row.writer.initials)
+    """Render what is beside a message: its author's avatar, and its time, shown instead if it continues a run."""
+    return fill(
+        '<span class="avatar tone{}" aria-hidden="true">{}</span>\n<span class="when" aria-hidden="true">{}</span>',
+        row.writer.tone,
+        row.writer.initials,
+        formats.format_clock(row.message.posted_at),
+    )
 
 
 def _draw_quote(quote: Quote, page: Page) -> SafeString:
@@ -396,21 +402,19 @@ def _draw_quote(quote: Quote, page: Page) -> SafeString:
 
 def _draw_heading(row: MessageRow, page: Page) -> SafeString:
     """Render the author, and the time between their name and the age of their account."""
-    known = page.headings.get((row.writer, row.continued))
+    known = page.headings.get(row.writer)
     if known is None:
-        known = page.headings[row.writer, row.continued] = _introduce(row, page)
+        known = page.headings[row.writer] = _introduce(row.writer, page)
     named, age = known
-    pattern = '<header class="msg-head{}">\n{}{}{}\n</header>\n'
-    return fill(pattern, " sr" if row.continued else "", named, _draw_time(row.message, page), age)
+    return fill('<header class="msg-head">\n{}{}{}\n</header>\n', named, _draw_time(row.message, page), age)
 
 
-def _introduce(row: MessageRow, page: Page) -> tuple[SafeString, SafeString | str]:
+def _introduce(writer: Writer, page: Page) -> tuple[SafeString, SafeString | str]:
     """Return the author with what tells them apart, and the age of their account: they are drawn in two places."""
-    writer = row.writer
     tag = _("webhook") if writer.is_webhook else _("bot") if writer.is_bot else ""
-    person = None if writer.is_webhook or row.continued else page.names.users.get(writer.user_id)
+    person = None if writer.is_webhook else page.names.users.get(writer.user_id)
     name = (
-        _draw_author(writer, person, has_title=not row.continued)
+        _draw_author(writer, person)
         if page.may_view_users and not writer.is_webhook
         else fill('<bdi class="author">{}</bdi>', writer.name)
     )
@@ -418,16 +422,14 @@ def _introduce(row: MessageRow, page: Page) -> tuple[SafeString, SafeString | st
     introduced = fill(
         "{}\n{}",
         _draw_named(named, handle) if person and (handle := person.handle_beside(writer.name)) else named,
-        fill("{}\n", draw_member_role(writer.role)) if writer.role and not row.continued else "",
+        fill("{}\n", draw_member_role(writer.role)) if writer.role else "",
     )
     return introduced, _draw_age(person) if person else ""
 
 
-def _draw_author(writer: Writer, person: ChatUser | None, *, has_title: bool) -> SafeString:
-    """Render the name as a link. Its title tells those apart who share the name; a run of messages shows it once."""
+def _draw_author(writer: Writer, person: ChatUser | None) -> SafeString:
+    """Render the name as a link. Its title tells those apart who share the name."""
     url = url_of("user", writer.user_id)
-    if not has_title:
-        return fill('<a class="author" href="{}"><bdi>{}</bdi></a>', url, writer.name)
     title = account_title(person) if person else writer.user_id
     return fill('<a class="author" href="{}" title="{}"><bdi>{}</bdi></a>', url, title, writer.name)
 

@@ -36,7 +36,7 @@ from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.texts import translate
 from moderation.presentation.wording import format_datetime
 from moderation.tasks import enqueue_on_commit
-from moderation.views.rows import GapLine, collapse_gaps, lay_out
+from moderation.views.rows import RUN_SECONDS, GapLine, collapse_gaps, lay_out
 from moderation.views.session import actor_of
 
 
@@ -64,6 +64,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
         "at_newest": position == Position(),
         "removals": removals,
         "before_all": MIN_ID,
+        "run_seconds": RUN_SECONDS,
         "max_selected": MAX_SELECTED_MESSAGES,
         "at": request.GET.get("at", ""),
         "refusal": refusal,

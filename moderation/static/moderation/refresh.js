@@ -92,11 +92,9 @@ function merge(found) {
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");
 }
 
-// The row stays, unless it was restored, or begins or continues a run of its author as it did not before.
+// The row stays, unless it was restored.
 function keepRow(shown, node) {
-  const isDeleted = shown.classList.contains("deleted");
-  const isSame = shown.classList.contains("continued") === node.classList.contains("continued");
-  if (isDeleted ? isOffered(shown) : isSame) return shown;
+  if (!shown.classList.contains("deleted") || isOffered(shown)) return shown;
   const [before, after] = [shown, node].map((row) => row.querySelector(".select-input"));
   if (after) after.checked = before?.checked ?? false;
   shown.replaceWith(node);

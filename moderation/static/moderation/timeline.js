@@ -79,7 +79,9 @@ function isBelowHead(row) {
 document.addEventListener("htmx:beforeSwap", (event) => {
   const direction = event.detail.requestConfig?.elt?.dataset.more;
   const end = direction === "older" ? document.getElementById("end") : null;
-  const element = [...list.querySelectorAll(".msg")].find(isBelowHead) ?? end;
+  const [rows, top] = [[...list.querySelectorAll(".msg")], topOfView()];
+  // The first one whose top is in view: one above it may lose its heading.
+  const element = rows.find((row) => topOf(row) > top) ?? rows.find(isBelowHead) ?? end;
   // Notices are above all rows. At the top they come into view.
   const isAbove = event.target.id === "notices" && window.scrollY > 0;
   anchor = direction || isAbove ? { element, top: element && topOf(element), follows: isAbove && isAtEnd() } : null;
@@ -165,6 +167,7 @@ for (const [property, selector, users] of measured) {
 function finishRows() {
   joinDays();
   joinGaps();
+  joinRuns();
   if (list.querySelector(".msg")) list.querySelector("[data-empty]")?.remove();
 }
 
@@ -197,6 +200,31 @@ function joinGaps() {
     line.remove();
     toggleGaps(into.dataset.purge, into.querySelector("button").getAttribute("aria-expanded") === "true");
   }
+}
+
+// The server groups the consecutive messages of one author within a page, here they are grouped across pages.
+const RUN_MS = Number(list.dataset.runSeconds) * 1000;
+
+function joinRuns() {
+  let above = null;
+  for (const line of list.children) {
+    // Shown on request, it does not end a run.
+    if (line.matches(".gap.part")) continue;
+    if (line.matches(".msg")) line.classList.toggle("continued", continues(line, above));
+    above = line;
+  }
+}
+
+function continues(row, above) {
+  if (!above?.matches(".msg")) return false;
+  const isSoon = Number((idOf(row) >> 22n) - (idOf(above) >> 22n)) < RUN_MS;
+  // A webhook names the author of each of its messages.
+  const isSameAuthor = row.dataset.author === above.dataset.author && authorOf(row) === authorOf(above);
+  return isSoon && isSameAuthor && !("reply" in row.dataset);
+}
+
+function authorOf(row) {
+  return row.querySelector(".msg-head .author").textContent;
 }
 
 // --- new messages ------------------------------------------------------------------------
