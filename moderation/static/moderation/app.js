@@ -1,4 +1,4 @@
-// Enhances every page: copy-link buttons, arrow keys on the strip, error toasts, and a reload when a job has ended.
+// Enhances every page: copy-link buttons, arrow keys and values on strips, error toasts, and a reload when a job has ended.
 // Each page works without it.
 "use strict";
 
@@ -85,6 +85,19 @@ function moveOnStrip(event, bar) {
   bars[to].setAttribute("tabindex", "0");
   bars[to].focus();
 }
+
+// Below a strip is the value of the bar that is hovered or focused. Screen readers read the bar's label.
+let shownBar = null;
+function showValue({ type, target, relatedTarget }) {
+  const at = type === "focusout" ? relatedTarget : target;
+  const bar = at?.closest?.(".strip a") ?? document.activeElement?.closest(".strip a") ?? null;
+  if (bar === shownBar) return;
+  shownBar = bar;
+  const lines = [...document.querySelectorAll(".strip-value")];
+  const below = bar && lines.find((line) => bar.compareDocumentPosition(line) & Node.DOCUMENT_POSITION_FOLLOWING);
+  for (const line of lines) line.textContent = line === below ? bar.getAttribute("aria-label") : "";
+}
+for (const change of ["pointerover", "focusin", "focusout"]) document.addEventListener(change, showValue);
 
 // A strip is scrolled to its newest end. Scroll to what the page is about: the messages that it shows, or a purge's.
 function scrollStrips(parent) {
