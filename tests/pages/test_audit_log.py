@@ -351,6 +351,13 @@ def test_an_entry_shows_its_place_in_the_chain(client: Client, held: AuditEntry)
     assert re.search(r'data-copy-id="[0-9a-f]{64}"', shown)
 
 
+def test_each_button_that_copies_names_what(client: Client, held: AuditEntry) -> None:
+    shown = client.get(f"/audit/{held.pk}/").content.decode()
+    names = re.findall(r'data-copy-id="[^"]*">\s*Copy<span class="sr">: ([^<]+)</span>', shown)
+    assert names[0] == "Entry ID"
+    assert len(set(names)) == len(names) == shown.count("data-copy-id=") > 1
+
+
 def test_hashes_are_monospaced(client: Client, lena: User) -> None:
     recorded = secrets.token_hex(32)
     record_action("evidence_exported", actor=lena, details={"sha256": recorded, "reason": "police"})

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from chatstore.models import Channel
-from tests.moderation.channels import WILMA, make_channel, old_ids, write
+from chatstore.operations.gateway.timeline import newest_messages
+from tests.moderation.channels import VICTOR, WILMA, make_channel, old_ids, write
 from tests.pages.serving import Site, browse, create_account, in_thread, sign_in
 from tests.waiting import LIMIT_SECONDS
 
@@ -72,3 +73,14 @@ def test_what_matches_conditions_is_deleted(page: Page, site: Site, channel: Cha
     page.goto(f"{site.url}/channels/{channel.pk}/")
     expect(page.locator(".msg")).to_have_count(4)
     expect(page.locator("#messages")).not_to_contain_text("cheap coins")
+
+
+def test_no_button_that_copies_is_shown(page: Page, site: Site, channel: Channel) -> None:
+    message_id = in_thread(lambda: newest_messages([channel.pk])[channel.pk].message_id)
+    page.goto(f"{site.url}/channels/{channel.pk}/delete/?authors={VICTOR}")
+    page.get_by_role("button", name=re.compile("Preview")).first.click()
+    purge = page.url
+    for url in (purge, f"{site.url}/users/{VICTOR}/", f"{site.url}/channels/{channel.pk}/{message_id}/"):
+        page.goto(url)
+        expect(page.locator("[data-copy-id]").first).to_be_attached()
+        expect(page.locator("button[data-copy-id]:visible, button[data-copy-link]:visible")).to_have_count(0)
