@@ -125,7 +125,8 @@ def _draw_mention(user_id: int, names: Names) -> SafeString:
     title = fill(' title="{}"', account_title(person)) if person else ""
     if not names.may_view_users:
         return fill('<bdi class="mention"{}>{}</bdi>', title, name)
-    return fill('<a class="mention" href="{}"{}><bdi>{}</bdi></a>', url_of("user", user_id), title, name)
+    pattern = '<a class="mention user-mention" href="{}"{}><bdi>{}</bdi></a>'
+    return fill(pattern, url_of("user", user_id), title, name)
 
 
 def _draw_channel(channel_id: int, names: Names) -> SafeString:

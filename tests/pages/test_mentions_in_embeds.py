@@ -28,7 +28,7 @@ def make_author(name: str) -> ChatUser:
 
 def mentions_in(html: str) -> list[str]:
     """Return the mentions that a page draws, as texts."""
-    return [re.sub(r"<[^>]*>", "", found[0]) for found in re.finditer(r'<(a|bdi) class="mention".*?</\1>', html)]
+    return [re.sub(r"<[^>]*>", "", found[0]) for found in re.finditer(r'<(a|bdi) class="mention[ "].*?</\1>', html)]
 
 
 def post_embed(channel: Channel, wilma: ChatUser, pier: Channel, role_id: int) -> int:

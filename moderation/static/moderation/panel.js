@@ -8,7 +8,7 @@ let isOpening = false;
 
 function openPanel(link) {
   const url = new URL("panel/", link.href);
-  const isUser = url.pathname.startsWith("/users/");
+  const isUser = /\/users\/\d+\/panel\/$/.test(url.pathname);
   if (isUser && panel.dataset.channel) url.searchParams.set("channel", panel.dataset.channel);
   panelOpener = link;
   isOpening = true;
@@ -41,7 +41,7 @@ if (panel) {
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (event.target.closest("#panel [data-close]")) closePanel();
-    const link = event.target.closest('main a.author, main a.mention[href^="/users/"], main a[data-panel]');
+    const link = event.target.closest("main a.author, main a.user-mention, main a[data-panel]");
     if (!link) return;
     event.preventDefault();
     openPanel(link);

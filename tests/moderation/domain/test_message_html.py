@@ -149,8 +149,8 @@ def test_attachments_and_embeds_are_inert(text: str, other: str) -> None:
 def test_users_and_channels_are_named_and_linked() -> None:
     html = draw_text("<@5> <@6> <#7> <#9>", NAMES)
     title = 'title="@&quot;&gt;&lt;b&gt; · 5"'
-    assert f'<a class="mention" href="/users/5/" {title}><bdi>@[RLO]&lt;i&gt;</bdi></a>' in html
-    assert '<a class="mention" href="/users/6/"><bdi>@user 6</bdi></a>' in html
+    assert f'<a class="mention user-mention" href="/users/5/" {title}><bdi>@[RLO]&lt;i&gt;</bdi></a>' in html
+    assert '<a class="mention user-mention" href="/users/6/"><bdi>@user 6</bdi></a>' in html
     assert "<bdi>#&lt;u&gt;&quot; (&lt;s&gt;&#x27;)</bdi></a>" in html
     assert '<bdi class="mention">#9</bdi>' in html
 
