@@ -31,7 +31,7 @@ def test_a_mention_opens_the_user_beside_the_page(site: Site) -> None:
         page.route(url, move_users)
         page.route(f"{site.url}{PREFIX}/**", lambda route: route.continue_(url=route.request.url.replace(PREFIX, "")))
         page.goto(url)
-        mention = page.get_by_role("link", name=f"@user {VICTOR}")
+        mention = page.get_by_role("link", name=f"@Victor {VICTOR}")
         expect(mention).to_have_attribute("href", f"{PREFIX}/users/{VICTOR}/")
         mention.click()
         expect(page.locator("#panel h2")).to_have_text("Victor 71")
