@@ -12,6 +12,7 @@ from moderation.presentation.first_seen import format_first_seen
 NOW = dt.datetime(2026, 11, 29, 9, 30, tzinfo=dt.UTC)
 BEGIN, END = dt.datetime(2026, 11, 20, tzinfo=dt.UTC), dt.datetime(2026, 11, 30, tzinfo=dt.UTC)
 PERIOD = FirstSeen(unix_ms(BEGIN), unix_ms(END) - 1)
+LAST_YEAR = FirstSeen(unix_ms(dt.datetime(2025, 12, 12, tzinfo=dt.UTC)), unix_ms(END) - 1)
 ANY_TIME = FirstSeen(ms_of(MIN_ID), unix_ms(END) - 1)
 
 
@@ -32,6 +33,9 @@ def exactly(time: dt.datetime) -> FirstSeen:
         # The index may lack places.
         (ANY_TIME, None, "may be new here"),
         (ANY_TIME, dt.datetime(2026, 11, 27, 4, tzinfo=dt.UTC), "not seen before 27 Nov"),
+        # Of an old account its age says nothing.
+        (ANY_TIME, dt.datetime(2019, 3, 5, tzinfo=dt.UTC), "may be new here"),
+        (LAST_YEAR, None, "not seen before 12 Dec 2025"),
         (None, None, "may be new here"),
     ],
 )
