@@ -47,7 +47,9 @@ def read(client: Client, path: str) -> str:
 
 
 def roles_shown(html: str) -> list[str]:
-    return re.findall(r'<span class="role" title="([^"]*)">', html)
+    """Return the roles beside authors, without those of messages that continue a run, which the style sheet hides."""
+    begins = re.sub(r'<article class="msg[^"]*\bcontinued\b.*?</article>', "", html, flags=re.DOTALL)
+    return re.findall(r'<span class="role" title="([^"]*)">', begins)
 
 
 def statements_about_members(client: Client, path: str) -> int:

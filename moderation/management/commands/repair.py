@@ -61,6 +61,9 @@ class Command(InertCommand):
             stop_repair(run.pk, actor=actor)
         finally:
             finished.set()
+            if reporter.is_alive():
+                # It may still print a line, which must not follow the result.
+                reporter.join()
         run.refresh_from_db()
         self.stdout.write(json.dumps(_describe(run)) if options["json"] else _format_run(run))
         if run.state != RunState.DONE:

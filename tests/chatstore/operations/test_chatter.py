@@ -47,15 +47,15 @@ def test_it_prints_what_it_did() -> None:
 def test_a_raid_is_posted_by_accounts_of_the_last_day_while_members_talk() -> None:
     guild = Guild.objects.create(id=fresh_id(), name="Harbour")
     channel = Channel.objects.create(id=fresh_id(), guild=guild, name="raided")
-    out = StringIO()
+    out, began_at = StringIO(), timezone.now()
     call_command("chatter", raid=True, rate=40, seconds=1, channel=[channel.id], json=True, stdout=out)
     summary = json.loads(out.getvalue())
     day_ago = make_snowflake((time.time_ns() // 1_000_000) - DAY_MS)
     raiders = {message.author_id for message in read_page(channel.id).messages if message.author_id > day_ago}
     assert summary["raided"] > 0
     assert ChatUser.objects.filter(pk__in=raiders).count() == len(raiders) > 1
-    minutes_ago = timezone.now() - dt.timedelta(minutes=10)
-    joined = GuildMember.objects.filter(guild=guild, user_id__in=raiders, joined_at__gt=minutes_ago)
+    minutes_before = began_at - dt.timedelta(minutes=10)
+    joined = GuildMember.objects.filter(guild=guild, user_id__in=raiders, joined_at__gt=minutes_before)
     assert joined.count() == len(raiders)
 
 
