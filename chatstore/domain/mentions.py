@@ -45,8 +45,8 @@ def _find(pattern: re.Pattern[str], messages: Iterable[Message], known: Collecti
 def _texts_of(message: Message) -> Iterator[str]:
     """Yield the text of a message, and the descriptions and values of its embeds."""
     yield message.content
-    # Most embeds contain no mention, and need not be parsed. "<" may be stored as an escape sequence.
-    for embed in read_objects(kept for kept in message.embeds if "<" in kept or "\\u" in kept):
+    # Most embeds contain no mention, and need not be parsed. JSON may have "<" as an escape sequence.
+    for embed in read_objects(kept for kept in message.embeds if "<" in kept or "\\u003" in kept):
         fields = embed.get("fields")
         values = [field.get("value") for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
         yield from (text for text in (embed.get("description"), *values) if isinstance(text, str))

@@ -288,18 +288,12 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         **_describe_polling(purge, facts, is_erasing=erasing.is_deleting),
         "heading": gettext("Discarded preview")
         if preview_end and preview_end.discarded_by
-        else format_heading(
+        else _format_heading(
+            purge,
             erasing.erasure.previous_state if erasing.erasure else purge.state,
-            HeadingCounts(
-                found=purge.manifest,
-                to_delete=facts.to_delete,
-                is_exact=facts.deleted_since is not None,
-                deleted=facts.totals.deleted,
-                undoing=undoing.expected if undoing else 0,
-                restored=undo.restored,
-            ),
-            has_started=purge.started_at is not None,
-            is_stopping=facts.is_stopping,
+            facts,
+            undoing=undoing.expected if undoing else 0,
+            restored=undo.restored,
         ),
         "is_stopping": facts.is_stopping,
         "summary": listed.summary[:1].upper() + listed.summary[1:],
@@ -331,6 +325,23 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "erasing": erasing,
         "awaited_erasure": erasing.request.pk if erasing.request else "",
     }
+
+
+def _format_heading(purge: Purge, state: str, facts: PurgeFacts, *, undoing: int, restored: int) -> str:
+    """Return the page's heading.
+
+    state: the purge's own, or the one before its copies were erased. undoing: messages that the running undo is to
+    restore. restored: messages that are live again.
+    """
+    counts = HeadingCounts(
+        found=purge.manifest,
+        to_delete=facts.to_delete,
+        is_exact=facts.deleted_since is not None,
+        deleted=facts.totals.deleted,
+        undoing=undoing,
+        restored=restored,
+    )
+    return format_heading(state, counts, has_started=purge.started_at is not None, is_stopping=facts.is_stopping)
 
 
 def _describe_polling(purge: Purge, facts: PurgeFacts, *, is_erasing: bool) -> dict[str, Any]:

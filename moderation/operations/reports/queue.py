@@ -143,10 +143,9 @@ def next_case(user: Actor, *, after: int) -> int | None:
 def describe_cases(user: Actor, cases: Sequence[ReportCase]) -> list[ListedCase]:
     """Return cases with their authors, and their staff told apart: three statements for any number."""
     mark_shared_names(user, (by for case in cases for by in (case.claimed_by, case.resolved_by)), right=VIEW_REPORTS)
-    authors = ChatUser.objects.with_namesakes().in_bulk(
-        {case.author_id for case in cases if case.author_id is not None}
-    )
-    this_week = _count_week(user, sorted({case.author_id for case in cases if case.author_id is not None}))
+    author_ids = sorted({case.author_id for case in cases if case.author_id is not None})
+    authors = ChatUser.objects.with_namesakes().in_bulk(author_ids)
+    this_week = _count_week(user, author_ids)
     return [
         ListedCase(case, authors.get(case.author_id), this_week[case.author_id])
         if case.author_id is not None

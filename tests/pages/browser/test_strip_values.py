@@ -1,4 +1,4 @@
-"""The value of a bar is shown below its strip while the pointer is over the bar, or the bar is focused."""
+"""The value of a bar is shown below its strip while the bar is hovered or focused."""
 
 from __future__ import annotations
 
