@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 from tests.pages.accessibility import COLOR_RULES, violations_of
@@ -46,6 +47,9 @@ CHECKED_WIDTH = 390
 
 WIDE = 1200
 """From this width on, the list of channels is beside the page instead of in a drawer."""
+
+BUSIEST_ROLE = "mona"
+"""It opens half of the pages, and more."""
 
 Scheme = Literal["light", "dark"]
 
@@ -313,35 +317,30 @@ def _maintenance_shots(scene: Scene) -> Iterator[Shot]:
 
 
 def take_shots(
-    browser: Browser,
-    sites: Mapping[str, Site],
-    scene: Scene,
-    wanted: Sequence[str],
-    *,
-    widths: Sequence[int],
-    only_check: bool,
+    sites: Mapping[str, Site], scene: Scene, shots: Sequence[Shot], *, widths: Sequence[int], only_check: bool
 ) -> list[str]:
     """Open the pages in each width and scheme; print their faults, one line each, and return them.
 
     sites: by name; the one without a name has a worker. only_check: without screenshots.
     """
     faults: list[str] = []
-    for width in widths:
-        contexts: dict[str, BrowserContext] = {}
-        for shot in list_shots(scene):
-            if (wanted and not shot.name.startswith(tuple(wanted))) or (shot.is_narrow and width >= WIDE):
-                continue
-            if shot.role not in contexts:
-                contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width)
-            page = contexts[shot.role].new_page()
-            label = f"{shot.name}-{width}"
-            found = _take(page, sites[shot.site], shot, "" if only_check else label)
-            for fault in found:
-                print(f"{label}: {fault}", flush=True)
-            faults += found
-            page.close()
-        for context in contexts.values():
-            context.close()
+    with browse() as browser:
+        for width in widths:
+            contexts: dict[str, BrowserContext] = {}
+            for shot in shots:
+                if shot.is_narrow and width >= WIDE:
+                    continue
+                if shot.role not in contexts:
+                    contexts[shot.role] = _open_context(browser, sites[""], scene, shot.role, width=width)
+                page = contexts[shot.role].new_page()
+                label = f"{shot.name}-{width}"
+                found = _take(page, sites[shot.site], shot, "" if only_check else label)
+                for fault in found:
+                    print(f"{label}: {fault}", flush=True)
+                faults += found
+                page.close()
+            for context in contexts.values():
+                context.close()
     return faults
 
 
@@ -401,6 +400,14 @@ def _show_in(scheme: Scheme, page: Page, shot: Shot) -> None:
         page.wait_for_timeout(SETTLE_MS)
 
 
+def _split(shots: Sequence[Shot]) -> list[list[Shot]]:
+    """Split in two: a browser uses one processor. The pages of a role keep their order, since some of them write."""
+    parts: list[list[Shot]] = [[], []]
+    for shot in shots:
+        parts[shot.role == BUSIEST_ROLE].append(shot)
+    return parts
+
+
 def keep_readme_pictures() -> None:
     """Copy the wide, light screenshots for the README. Only run by `python -m tests.shots readme`."""
     for picture in FOLDER.glob("readme-*-1280-light.png"):
@@ -421,20 +428,23 @@ def main(arguments: Sequence[str]) -> int:
             # Its figures are in the pictures of health.
             call_command("repair")
         scene = arrange_scene(Path(folder))
-        # Playwright's event loop and Django's connections cannot share a thread.
-        connections["default"].close()
         with (
             serve(Path(folder)) as site,
             serve_only_pages(Path(folder), CASSANDRA_PORT="1", REDIS_URL=site.environ["REDIS_URL"]) as no_cassandra,
             serve_only_pages(Path(folder), DATABASE_URL=NOWHERE, SECRET_KEY="of-the-pictures") as no_postgres,
             serve_only_pages(Path(folder), SECOND_FACTOR_ROLES="moderator") as strict,
-            browse() as browser,
         ):
             fake_heartbeats(site)
             fill_lists(site)
             show_activity(site, scene.neighbours, raided=scene.raided)
             sites = {"": site, "no cassandra": no_cassandra, "no postgres": no_postgres, "strict": strict}
-            faults = take_shots(browser, sites, scene, wanted, widths=widths, only_check=only_check)
+            take = partial(take_shots, sites, scene, widths=widths, only_check=only_check)
+            shots = [shot for shot in list_shots(scene) if not wanted or shot.name.startswith(tuple(wanted))]
+            # What the pages of one role do shows on those of others, so not in pictures.
+            parts = _split(shots) if only_check else [shots]
+            # Playwright's event loop and Django's connections cannot share a thread.
+            with ThreadPoolExecutor(len(parts)) as threads:
+                faults = [*chain.from_iterable(threads.map(take, parts))]
         finish_maintenance_scene(scene.maintenance)
         finish_running_purge(scene.running)
     if wanted == ["readme"]:
