@@ -153,6 +153,7 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
         "more_others": len(others[MAX_OTHER_ACCOUNTS:]),
         "listed": _join_ids(chosen.keys() | shown),
         "chosen_elsewhere": _join_ids(author_id for author_id in chosen.keys() - shown if chosen[author_id]),
+        "selects_only": _selects_only(fields),
         "established": established,
         "similar": [_describe_similar(group, shown) for group in similar[:MAX_SIMILAR]],
         "more_similar": len(similar[MAX_SIMILAR:]),
@@ -172,14 +173,21 @@ def _read_chosen(fields: QueryDict, account_ids: Collection[int]) -> Mapping[int
     Those without messages in the time that the form showed were selected, or not, in an earlier one. `select` replaces
     the selection by exactly these accounts: none that the page lists by now (account_ids) is added to them.
     """
-    is_replaced = "select" in fields
     kept = [*fields.getlist("account"), fields.get("chosen_elsewhere", "")]
     try:
-        selected = _split_ids([fields.get("select", "")] if is_replaced else kept)
-        listed = _split_ids([fields.get("listed", "")]).union(account_ids if is_replaced else ())
+        selected = _split_ids([fields.get("select", "")] if "select" in fields else kept)
+        listed = _split_ids([fields.get("listed", "")]).union(account_ids if _selects_only(fields) else ())
     except BadInput:
         return {}
     return {author_id: author_id in selected for author_id in listed}
+
+
+def _selects_only(fields: QueryDict) -> bool:
+    """Return whether the accounts of a group were selected, so that no other account is added by itself.
+
+    `only` keeps that for another time, in which other accounts may have messages, or have posted since.
+    """
+    return "select" in fields or fields.get("only") == "1"
 
 
 def _split_ids(texts: Iterable[str]) -> set[int]:

@@ -19,9 +19,12 @@ from chatstore.store import activity, authors, ledger, messages
 from chatstore.store.reading.reader import MAX_PAGE_SIZE, read_page
 from chatstore.store.redis import redis_client
 from moderation.operations.raids.detection import RAID
-from tests.moderation.channels import make_channel, now_ms, old_ids, write
+from tests.moderation.channels import make_channel, now_ms, old_ids, recent_ids, write
 
 MEMBERS = 6
+GROUP_TEXT = "free coins at coins.example tonight"
+"""Written by the new accounts of `write_groups`."""
+
 WORDS = (
     "tonight steering anchor before nine leviathan really longboat please ready side left wave enormous hat lost "
     "saltmarsh repair mast dinner two more fog thicker since update crew harbour lantern oil compass north storm "
@@ -87,12 +90,19 @@ def write_groups(*, raiders: int = 4, members: int = 3) -> Raid:
     for user in old:
         _join_long_ago(user, channel)
     ids: list[list[int]] = []
-    for users, text in ((new, "free coins at coins.example tonight"), (old, "welcome aboard the harbour party")):
+    for users, text in ((new, GROUP_TEXT), (old, "welcome aboard the harbour party")):
         ids.append([_message_id(now_ms() - 60_000 * (5 - number % 5)) for number in range(len(users))])
         for user, message_id in zip(users, ids[-1], strict=True):
             write(channel, [message_id], author=user.pk, content=text)
     found = (frozenset(user.pk for user in users) for users in (new, old))
     return Raid(channel, sorted(ids[0]), sorted(ids[1]), *found)
+
+
+def join_group(raid: Raid, minutes_ago: float) -> int:
+    """Have one more new account write the text of those of `write_groups`; return its ID."""
+    ((late,), _) = _make_users(1, 0)
+    write(raid.channel, recent_ids(1, minutes_ago=minutes_ago), author=late.pk, content=GROUP_TEXT)
+    return late.pk
 
 
 def post_raid() -> Raid:

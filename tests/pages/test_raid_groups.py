@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from chatstore.domain.milliseconds import MINUTE_MS
 from chatstore.models.users import User
 from moderation.models import Purge
 from moderation.views import raid_page
-from tests.moderation.channels import recent_ids, write
-from tests.moderation.raids import Raid, write_groups
+from tests.moderation.channels import now_ms
+from tests.moderation.raids import Raid, join_group, write_groups
 from tests.pages.test_raid_page import checked, hidden_fields
 
 SignIn = Callable[[User], Client]
@@ -38,6 +39,15 @@ def select(client: Client, raid: Raid, html: str, accounts: frozenset[int]) -> s
     return response.content.decode()
 
 
+def show_again(client: Client, raid: Raid, html: str, **fields: str) -> str:
+    """Return the page after a click on "Show this time" without JavaScript."""
+    accounts = [str(account) for account in checked(html)]
+    posted = {**hidden_fields(html), "account": accounts, "show": "1", **fields}
+    response = client.post(f"/raids/{raid.channel.pk}/", posted)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
 def test_without_javascript_its_button_loads_the_page_with_these_accounts_selected(mona: User, sign_in: SignIn) -> None:
     raid, client = write_groups(), sign_in(mona)
     html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
@@ -56,9 +66,36 @@ def test_without_javascript_its_button_loads_the_page_with_these_accounts_select
 def test_an_account_that_has_come_since_is_not_selected_with_it(mona: User, sign_in: SignIn) -> None:
     raid, client = write_groups(), sign_in(mona)
     html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
-    (late,) = write_groups(raiders=1, members=0).raiders
-    write(raid.channel, recent_ids(1, minutes_ago=0.1), author=late, content="free coins at coins.example tonight")
+    join_group(raid, minutes_ago=0.1)
     assert checked(select(client, raid, html, raid.raiders)) == raid.raiders
+
+
+def test_an_account_that_comes_later_is_selected_only_without_a_group(mona: User, sign_in: SignIn) -> None:
+    raid, client = write_groups(), sign_in(mona)
+    html = client.get(f"/raids/{raid.channel.pk}/").content.decode()
+    grouped = select(client, raid, html, raid.raiders)
+    late = join_group(raid, minutes_ago=0.1)
+    assert checked(show_again(client, raid, html)) == raid.raiders | {late}
+    for _ in range(2):
+        grouped = show_again(client, raid, grouped)
+        assert f'value="{late}"' in grouped
+        assert checked(grouped) == raid.raiders
+    # Opened anew, the page selects all that seem to take part.
+    assert checked(client.get(f"/raids/{raid.channel.pk}/").content.decode()) == raid.raiders | {late}
+
+
+def test_an_account_of_another_time_is_not_selected_with_a_group(mona: User, sign_in: SignIn) -> None:
+    raid, client = write_groups(), sign_in(mona)
+    early, minute = join_group(raid, minutes_ago=20), now_ms() // MINUTE_MS
+    html = client.get(f"/raids/{raid.channel.pk}/?start={minute - 10}").content.decode()
+    assert f'value="{early}"' not in html
+    grouped = select(client, raid, html, raid.raiders)
+    # Of the second time there are no messages.
+    for start, end, selected in ((30, "", raid.raiders), (15, str(minute - 10), set()), (30, "", raid.raiders)):
+        grouped = show_again(client, raid, grouped, start=str(minute - start), end=end)
+        assert checked(grouped) == selected
+    assert f'value="{early}"' in grouped
+    assert checked(show_again(client, raid, html, start=str(minute - 30), end="")) == raid.raiders | {early}
 
 
 def test_an_account_that_was_selected_in_another_time_is_not_any_more(mona: User, sign_in: SignIn) -> None:

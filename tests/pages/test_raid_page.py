@@ -370,7 +370,7 @@ def test_a_time_without_an_account_keeps_its_choice_for_the_next_one(raid: Raid,
 
 
 def hidden_fields(html: str) -> dict[str, str]:
-    return dict(re.findall(r'<input type="hidden" name="(listed|chosen_elsewhere)" value="([\d ]*)"', html))
+    return dict(re.findall(r'<input type="hidden" name="(listed|chosen_elsewhere|only)" value="([\d ]*)"', html))
 
 
 @pytest.mark.parametrize("fields", [{}, {"account": "7", "start": "yesterday"}, {"account": "x", "start": "1"}])

@@ -36,6 +36,7 @@ function selectGroup(event) {
   const wanted = new Set(button.value.split(" "));
   for (const box of raid.querySelectorAll('input[name="account"]')) box.checked = wanted.has(box.value);
   raid.elements.chosen_elsewhere.value = "";
+  raid.elements.only.value = "1";
   const others = raid.querySelector(".other-accounts");
   if (others?.querySelector("input:checked")) others.open = true;
   count();

@@ -19,7 +19,7 @@ from moderation.operations.raids.detection import check_raids
 from moderation.operations.raids.review import select_raid
 from moderation.views.raid_page import CHART_HEIGHT
 from tests.moderation.channels import preview
-from tests.moderation.raids import Raid, forget_raids, post_raid, write_groups, write_raid
+from tests.moderation.raids import Raid, forget_raids, join_group, post_raid, write_groups, write_raid
 from tests.pages.browser.tasks import task
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 from tests.waiting import wait_until
@@ -148,6 +148,10 @@ def test_a_group_of_similar_messages_selects_exactly_its_accounts(site: Site, pa
     expect(others.get_by_role("checkbox").first).to_be_visible()
     page.get_by_role("button", name="Select only these 4 accounts").click()
     expect(page.locator(".established")).to_be_hidden()
+    # With another time, an account that has come since is listed, and not selected.
+    late = in_thread(join_group, raid, 0.1)
+    page.get_by_role("button", name="Show this time").click()
+    expect(page.locator(f"input[name='account'][value='{late}']")).not_to_be_checked()
     page.get_by_role("button", name="Preview 4 messages").click()
     expect(page.get_by_role("button", name="Delete 4 messages")).to_be_visible()
 
