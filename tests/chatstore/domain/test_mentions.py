@@ -62,3 +62,9 @@ def test_the_first_ones_that_are_ids_and_not_known_are_found() -> None:
     first = message(f"<@{MAX_ID + 1}> <@{'9' * 20}> <@{MAX_ID}> <@7> <@{MAX_ID}>")
     expected = [MAX_ID, *range(1_000, 1_000 + MAX_MENTIONED - 1)]
     assert find_mentioned_users([first, *many], known={7}) == expected
+
+
+def test_a_message_with_many_leaves_the_first_ones_of_the_others_to_be_found() -> None:
+    many = message(" ".join(f"<@{number}>" for number in range(1_000, 1_000 + 2 * MAX_MENTIONED)))
+    found = find_mentioned_users([many, message("<@1> <@1> <@1000>"), many, message("<@2> <@3>")])
+    assert found == [1_000, 1, 2, 1_001, 3, *range(1_002, 1_000 + MAX_MENTIONED - 3)]
