@@ -88,9 +88,12 @@ def _named_roles(rows: Sequence[tuple[tuple[int, int], Member]]) -> list[tuple[i
     return [(*key, named[key]) for key in sorted(named)]
 
 
-def names_of_roles(guild_id: int | None, role_ids: Collection[int]) -> dict[int, str]:
-    """Return the names of a guild's roles by ID, as far as they are known; without any no statement is sent."""
-    if guild_id is None or not role_ids:
+def names_of_roles(guild_ids: Collection[int], role_ids: Collection[int]) -> dict[int, dict[int, str]]:
+    """Return the names of roles by guild and ID, as far as they are known; without any no statement is sent."""
+    if not guild_ids or not role_ids:
         return {}
-    roles = GuildRole.objects.filter(guild_id=guild_id, role_id__in=role_ids)
-    return dict(roles.values_list("role_id", "name"))
+    names: dict[int, dict[int, str]] = {}
+    roles = GuildRole.objects.filter(guild_id__in=guild_ids, role_id__in=role_ids)
+    for guild_id, role_id, name in roles.values_list("guild_id", "role_id", "name"):
+        names.setdefault(guild_id, {})[role_id] = name
+    return names

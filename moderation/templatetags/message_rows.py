@@ -22,6 +22,7 @@ from chatstore.domain.snowflakes import time_of
 from chatstore.models import Channel, ChatUser
 from moderation.domain.outcomes import DeletionStatus
 from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.lookup.mentioned import Mentioned
 from moderation.operations.preview.manifest import ManifestEntry
 from moderation.presentation import formats
 from moderation.presentation.excerpts import unformatted
@@ -48,6 +49,7 @@ QUOTE_CHARACTERS = 140
 """Characters of the message that a reply refers to."""
 
 _NOTHING = SafeString("")
+_NOTHING_MENTIONED = Mentioned()
 _NO_CHECKBOX = SafeString("<span></span>")
 _REPLY = SafeString(" data-reply")
 _GAP_ICON = SafeString(
@@ -113,13 +115,7 @@ class Page:
         may_view_users = perms["chatstore"]["view_chatuser"]
         return cls(
             channel_id=channel.pk,
-            names=Names(
-                users=context.get("users") or {},
-                channels=context.get("mentioned_channels") or {},
-                roles=context.get("mentioned_roles") or {},
-                guild_id=channel.guild_id,
-                may_view_users=may_view_users,
-            ),
+            names=_names_of(context, channel),
             is_sample=is_sample,
             is_dated=is_sample and is_dated,
             may_purge=not is_sample and bool(context.get("may_purge")),
@@ -128,6 +124,24 @@ class Page:
             focus=context.get("focus"),
             labels=_labels_in(get_language()),
         )
+
+
+def _names_of(context: template.Context, channel: Channel) -> Names:
+    """Return the names that the page has for what messages of a channel mention."""
+    mentioned: Mentioned = context.get("mentioned") or _NOTHING_MENTIONED
+    return Names(
+        users=context.get("users") or {},
+        channels=mentioned.channels,
+        roles=mentioned.roles_in(channel.guild_id),
+        guild_id=channel.guild_id,
+        may_view_users=context["perms"]["chatstore"]["view_chatuser"],
+    )
+
+
+@register.simple_tag(takes_context=True)
+def message_excerpt(context: template.Context, row: MessageRow, channel: Channel) -> str:
+    """Return the beginning of a message's text in one line, without markdown, with the names of what it mentions."""
+    return unformatted(row.message.content, _names_of(context, channel))
 
 
 @register.simple_tag(takes_context=True)

@@ -23,7 +23,8 @@ from moderation.domain.states import WITHOUT_COPIES, PurgeState
 from moderation.forms import read_cursor
 from moderation.models import Purge
 from moderation.operations.access.reads import record_purge_read
-from moderation.operations.access.visibility import ADD_PURGE, may_over_visible, purge_for, visible_channels
+from moderation.operations.access.visibility import ADD_PURGE, Actor, may_over_visible, purge_for, visible_channels
+from moderation.operations.lookup.mentioned import Mentioned, name_mentioned
 from moderation.operations.preview.deleted_since import count_deleted_since
 from moderation.operations.preview.manifest import ManifestEntry, ManifestPage, list_excluded, list_manifest
 from moderation.operations.selection.summary import ListedPurge, describe_purges
@@ -82,7 +83,8 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         error_message = messages_not_shown(error.text)
     if purge.confirmed_at is not None and page.entries:
         record_purge_read(request.user, purge, channel_id=channel_id, after=request.GET.get("after", ""))
-    users = name_users(entry.message for entry in (*page.entries, *excluded) if entry.message is not None)
+    shown = [*page.entries, *excluded]
+    users = name_users(entry.message for entry in shown if entry.message is not None)
     may_change = may_over_visible(request.user, ADD_PURGE, purge)
     may_exclude = may_change and purge.state == PurgeState.READY
     may_undo = may_change and can_be_undone(purge)
@@ -98,6 +100,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "left": purge.manifest - (deleted_since or 0),
         "excluded": entry_rows(purge, excluded, users, may_exclude=may_exclude, may_undo=False),
         "users": users,
+        "mentioned": name_mentioned_in(request.user, shown),
         "error_message": error_message,
         "may_exclude": may_exclude,
         "may_undo": may_undo,
@@ -116,6 +119,12 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
         "next": _next_url(page, channel=channel_id, author=author_id, **{"import": import_id}),
     }
     return render(request, "moderation/manifest/manifest.html", context)
+
+
+def name_mentioned_in(user: Actor, entries: Sequence[ManifestEntry]) -> Mentioned:
+    """Return what some messages of a purge mention."""
+    messages = (entry.message for entry in entries if entry.message is not None)
+    return name_mentioned(user, messages, guild_ids=(entry.channel.guild_id for entry in entries))
 
 
 def _label_state(listed: ListedPurge) -> str:

@@ -25,8 +25,8 @@ from moderation.models import Erasure
 from moderation.operations.access.reads import record_message_read
 from moderation.operations.access.staff_names import distinct_name_of, mark_shared_names
 from moderation.operations.access.visibility import ADD_PURGE, VIEW_PURGES, Actor, may_in
-from moderation.operations.lookup.channels import mentioned_channels, mentioned_roles
 from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.lookup.message_history import (
     MessageHistory,
     MessageStatus,
@@ -194,8 +194,7 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
             after[0] = replace(after[0], day=None)
     return {
         "users": users,
-        "mentioned_channels": mentioned_channels(user, opened.with_quoted),
-        "mentioned_roles": mentioned_roles(history.channel.guild_id, opened.with_quoted),
+        "mentioned": name_mentioned(user, opened.with_quoted, guild_ids=[history.channel.guild_id]),
         "rows_before": before,
         "above_row": own,
         "own_day": own_day,

@@ -22,6 +22,7 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge, Undo
 from moderation.operations.access.visibility import Actor
 from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.preview.breakdown import (
     deleted_in,
     held_authors,
@@ -219,8 +220,8 @@ def describe_newest_matches(user: Actor, purge: Purge, manifest: Summary) -> dic
         windows = newest_matches(user, purge, manifest)
     except StoreUnavailable as error:
         return {"samples_error": messages_not_shown(error.text)}
-    users = name_users(message for window in windows for message in window.messages)
-    return {"newest_matches": [_group_of(window, users) for window in windows], "users": users}
+    names = _name_in(user, windows)
+    return {"newest_matches": [_group_of(window, names["users"]) for window in windows], **names}
 
 
 def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
@@ -228,8 +229,8 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
         samples = sample_manifest(user, purge, manifest)
     except StoreUnavailable as error:
         return {"samples_error": messages_not_shown(error.text)}
-    users = name_users(message for window in (*samples.oldest, *samples.newest) for message in window.messages)
-    oldest, newest = ([_group_of(window, users) for window in end] for end in (samples.oldest, samples.newest))
+    names = _name_in(user, [*samples.oldest, *samples.newest])
+    oldest, newest = ([_group_of(window, names["users"]) for window in end] for end in (samples.oldest, samples.newest))
     first, last = _count_shown(oldest), len(newest) - _count_shown(reversed(newest))
     sampled = len({group.channel.pk for group in (*oldest, *newest)})
     return {
@@ -239,8 +240,16 @@ def _sample(user: Actor, purge: Purge, manifest: Summary) -> dict[str, Any]:
         "more_oldest": oldest[first:],
         "more_newest": newest[:last],
         "sample_newest": newest[last:],
-        "users": users,
+        **names,
     }
+
+
+def _name_in(user: Actor, windows: Iterable[SampleWindow]) -> dict[str, Any]:
+    """Return the context that names the authors of samples, and what these mention."""
+    windows = list(windows)
+    messages = [message for window in windows for message in window.messages]
+    guild_ids = [window.channel.guild_id for window in windows]
+    return {"users": name_users(messages), "mentioned": name_mentioned(user, messages, guild_ids=guild_ids)}
 
 
 def _count_shown(groups: Iterable[SampleGroup]) -> int:

@@ -20,10 +20,13 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
+from chatstore.operations.gateway.timeline import name_users
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.models import Purge
+from moderation.operations.access.visibility import Actor
 from moderation.operations.lookup.chat_users import account_made_at
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.raids.review import RaidReview, count_included, minute_of
 from moderation.presentation.first_seen import format_first_seen
 from moderation.presentation.formats import format_axis_day, format_clock, format_number
@@ -118,8 +121,11 @@ class SimilarLine:
     account_ids: str
 
 
-def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Purge]) -> dict[str, Any]:
-    """Return the template's context. fields: of the form, which keep what was selected. under_way: purges of it."""
+def describe_raid(user: Actor, review: RaidReview, fields: QueryDict, under_way: Iterable[Purge]) -> dict[str, Any]:
+    """Return the template's context. fields: of the form, which keep what was selected. under_way: purges of it.
+
+    users, mentioned: of the samples of what is kept.
+    """
     shared = _shared_texts(review.assessment.similar)
     newest = _newest_texts(review.recent.messages, shared)
     chosen = _read_chosen(fields, [account.author_id for account in review.assessment.accounts])
@@ -132,6 +138,8 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
     others = [line for line in lines if not line.account.takes_part]
     spared = {line.account.author_id for line in others}
     kept = [message for message in review.recent.messages if message.author_id in spared]
+    samples = kept[:KEPT_SAMPLES]
+    users = name_users(samples)
     established = sum(line.is_checked and line.account.is_established for line in lines)
     end_ms = _chart_end_ms(review, [line.account.message_ids[-1] for line in lines if line.is_checked])
     similar = review.assessment.similar
@@ -141,7 +149,8 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
     return {
         "review": review,
         "channel": review.channel,
-        "users": review.recent.users,
+        "users": users,
+        "mentioned": name_mentioned(user, samples, guild_ids=[review.channel.guild_id]),
         "accounts": accounts,
         "signs_of_all": signs_of_all,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
@@ -158,7 +167,7 @@ def describe_raid(review: RaidReview, fields: QueryDict, under_way: Iterable[Pur
         "similar": [_describe_similar(group, shown) for group in similar[:MAX_SIMILAR]],
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
-        "kept_samples": rows_of(reversed(kept[:KEPT_SAMPLES]), review.recent.users),
+        "kept_samples": rows_of(reversed(samples), users),
         "chart": (chart := _count_minutes(review, spared, end_ms=end_ms)),
         "times": _draw_times(chart, review, end_ms=end_ms),
         "moments": _list_moments(chart, review, end_ms=end_ms),

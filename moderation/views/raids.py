@@ -83,12 +83,13 @@ def _show(request: HttpRequest, channel_id: int, *, error_message: str = "") -> 
         error_message = error_message or error.text
     review = review_raid(request.user, channel_id, start_ms=start_ms, end_ms=end_ms)
     under_way = list_under_way(request.user, channel_id, since=time_at(review.raid_start_ms))
+    including = [one.purge for one in under_way if one.purge.state not in _LEAVING_MESSAGES]
     context = {
         "error_message": error_message,
         "may_set_raids": may_set_raids(request.user, review.channel.guild_id),
         "under_way": under_way,
         # Its notice would repeat the heading.
         "hides_notice_of": channel_id,
-        **describe_raid(review, fields, [one.purge for one in under_way if one.purge.state not in _LEAVING_MESSAGES]),
+        **describe_raid(request.user, review, fields, including),
     }
     return render(request, "moderation/raids/raid.html", context, status=400 if error_message else 200)

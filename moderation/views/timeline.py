@@ -24,8 +24,8 @@ from moderation.domain.datetimes import first_id_from, parse_datetime
 from moderation.domain.selection import MAX_SELECTED_MESSAGES
 from moderation.forms import Position, read_cursor, read_position
 from moderation.operations.access.visibility import ADD_PURGE, channel_for, may_in
-from moderation.operations.lookup.channels import mentioned_channels, mentioned_roles
 from moderation.operations.lookup.gaps import find_gaps
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.lookup.new_messages import read_new_messages, state_of
 from moderation.operations.lookup.pinned import pin_channel, unpin_channel
 from moderation.operations.lookup.sidebar import entrance_of, open_sidebar, sidebar_of
@@ -202,13 +202,11 @@ def _messages_context(
     request: HttpRequest, channel: Channel, opened: Timeline, gaps: Mapping[int | None, Sequence[GapLine]] | None = None
 ) -> dict[str, Any]:
     """Return the context of messages in their channel, with the names of what they mention."""
-    messages = opened.with_quoted
     return {
         "channel": channel,
         "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
         "users": opened.users,
-        "mentioned_channels": mentioned_channels(request.user, messages),
-        "mentioned_roles": mentioned_roles(channel.guild_id, messages),
+        "mentioned": name_mentioned(request.user, opened.with_quoted, guild_ids=[channel.guild_id]),
         "may_purge": may_in(request.user, ADD_PURGE, channel),
     }
 

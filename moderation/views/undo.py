@@ -29,7 +29,7 @@ from moderation.operations.undo.requests import AlreadyRequested, UndoPart, offe
 from moderation.presentation.people import name_unknown
 from moderation.presentation.texts import messages_not_shown
 from moderation.tasks import enqueue_on_commit
-from moderation.views.manifest import entry_rows
+from moderation.views.manifest import entry_rows, name_mentioned_in
 from moderation.views.session import actor_of
 
 AUTHORS_NAMED = 5
@@ -135,6 +135,7 @@ def _request_or_show(
         "names_channels": offer.channel_count > 1,
         "is_all_shown": not sample_error and len(sample) == offer.count,
         "users": users,
+        "mentioned": name_mentioned_in(request.user, sample),
         "part": part,
         "part_query": "?" + urlencode(_fields_of(part)),
         "fields": fields,

@@ -65,7 +65,7 @@ def test_roles_are_named_by_their_ids(tmp_path: Path, guild_id: int) -> None:
     (one,) = ids_from(MAY, 1)
     author = make_user(ONE, roles=[{**CREW, "id": str(guild_id + 1)}, {**CAPTAIN, "id": "x"}])
     import_messages(tmp_path, guild_id, [make_raw(one, author=ONE) | {"author": author}])
-    assert names_of_roles(guild_id, [guild_id + 1]) == {guild_id + 1: "Crew"}
+    assert names_of_roles([guild_id], [guild_id + 1]) == {guild_id: {guild_id + 1: "Crew"}}
 
 
 def test_roles_are_kept_highest_first_and_none_means_unknown(tmp_path: Path, guild_id: int) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chatstore.domain.errors import StoreUnavailable
-from chatstore.domain.mentions import find_mentioned_channels, find_mentioned_roles
 from chatstore.domain.messages import Message
 from chatstore.models import Channel, ChatUser
 from chatstore.models.chat import ChannelQuerySet
@@ -18,7 +17,6 @@ from chatstore.operations.gateway.timeline import (
     newest_messages,
     rank_by_activity,
 )
-from chatstore.operations.members import names_of_roles
 from chatstore.store.activity import MAX_ACTIVE, last_active_channels, order_by_last_post, posts_of_hour
 from moderation.operations.access.visibility import Actor, visible_channels
 from moderation.operations.raids.detection import raided_channels
@@ -56,17 +54,6 @@ class Overview:
     def has_more(self) -> bool:
         """Return whether there may be channels that are in neither list."""
         return len(self.recent) + len(self.others) >= MAX_ACTIVE_CHANNELS
-
-
-def mentioned_channels(user: Actor, messages: Iterable[Message]) -> dict[int, Channel]:
-    """Return the channels that messages mention and the user may open, by ID; no query if there are none."""
-    ids = find_mentioned_channels(messages)
-    return visible_channels(user).in_bulk(ids) if ids else {}
-
-
-def mentioned_roles(guild_id: int | None, messages: Iterable[Message]) -> dict[int, str]:
-    """Return the known names of the guild's roles that messages mention, by ID; no query if there are none."""
-    return names_of_roles(guild_id, find_mentioned_roles(messages))
 
 
 def channels_by_activity(user: Actor) -> Overview:

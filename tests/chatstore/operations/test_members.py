@@ -93,12 +93,14 @@ def test_thousands_of_members_take_a_statement_per_thousand(guild: Guild) -> Non
 def test_roles_with_an_id_are_named_for_messages_that_mention_them(guild: Guild) -> None:
     captain, crew = MemberRole("Captain", "#E67E22", guild.pk + 1), MemberRole("Crew", role_id=guild.pk + 2)
     gateway.save_members(guild.pk, [Member(7, roles=(captain, crew)), Member(8, roles=(crew, CREW))])
-    named = names_of_roles(guild.pk, [guild.pk + 1, guild.pk + 2, guild.pk + 3])
-    assert named == {guild.pk + 1: "Captain", guild.pk + 2: "Crew"}
+    named = names_of_roles([guild.pk], [guild.pk + 1, guild.pk + 2, guild.pk + 3])
+    assert named == {guild.pk: {guild.pk + 1: "Captain", guild.pk + 2: "Crew"}}
     gateway.save_member(guild.pk, 9, roles=[MemberRole("Skipper", role_id=guild.pk + 1)])
-    assert names_of_roles(guild.pk, [guild.pk + 1])[guild.pk + 1] == "Skipper"
     other = Guild.objects.create(pk=fresh_id(), name="Quay")
-    assert names_of_roles(other.pk, [guild.pk + 1]) == names_of_roles(None, [guild.pk + 1]) == {}
+    gateway.save_member(other.pk, 9, roles=[MemberRole("Cook", role_id=other.pk + 1)])
+    named = names_of_roles([guild.pk, other.pk], [guild.pk + 1, other.pk + 1])
+    assert named == {guild.pk: {guild.pk + 1: "Skipper"}, other.pk: {other.pk + 1: "Cook"}}
+    assert names_of_roles([other.pk], [guild.pk + 1]) == names_of_roles([], [guild.pk + 1]) == {}
     with pytest.raises(BadInput, match="role id"):
         gateway.save_member(guild.pk, 7, roles=[MemberRole("Crew", role_id=2**70)])
 
