@@ -55,12 +55,11 @@ function merge(found) {
   const ids = new Set(found.map((node) => node.id));
   const rows = [...list.querySelectorAll(".msg")];
   const stays = (row) => ids.has(row.id) || isOffered(row);
-  const nearest = (at) => rows.slice(at).find(stays) ?? rows.slice(0, at).findLast(stays);
   const wasAtEnd = isAtEnd();
-  const anchor = nearest(Math.max(rows.findIndex(isBelowHead), 0))?.id;
-  const topBefore = anchor && topOf(document.getElementById(anchor));
+  const anchor = anchorOf(rows, stays);
+  const topBefore = anchor && topOfText(anchor);
   const focused = rows.findIndex((row) => row.contains(document.activeElement));
-  const focus = focused < 0 ? null : nearest(focused)?.id;
+  const focus = focused < 0 ? null : nearestOf(rows, focused, stays)?.id;
   const [gapsBefore, deleted] = [countGaps(), rows.filter((row) => !stays(row) && !row.matches(".deleted")).length];
   let added = 0;
   const open = [...list.querySelectorAll('button[data-gaps][aria-expanded="true"]')].map((each) => each.dataset.gaps);
@@ -86,7 +85,7 @@ function merge(found) {
   const row = focus && document.getElementById(focus);
   if (row && !row.contains(document.activeElement)) row.querySelector("input, a").focus({ preventScroll: true });
   if (wasAtEnd) window.scrollTo(0, document.documentElement.scrollHeight);
-  else if (anchor) window.scrollBy(0, topOf(document.getElementById(anchor)) - topBefore);
+  else if (anchor) window.scrollBy(0, topOfText(document.getElementById(anchor.id)) - topBefore);
   lastTop = window.scrollY;
   markBucketsInView();
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");

@@ -72,19 +72,29 @@ function topOfView() {
   return Math.max(0, ...heads.map((head) => head.getBoundingClientRect().bottom));
 }
 
-function isBelowHead(row) {
-  return row.getBoundingClientRect().bottom > topOfView();
+// The row at the index if it stays, otherwise the nearest one that does, at -1 the last one.
+function nearestOf(rows, at, stays) {
+  return rows.slice(at).find(stays) ?? rows.slice(0, at).findLast(stays);
+}
+
+// The row that keeps its place: the first one in view, or if it does not stay the nearest one that does.
+function anchorOf(rows, stays = () => true) {
+  const top = topOfView();
+  return nearestOf(rows, rows.findIndex((row) => row.getBoundingClientRect().bottom > top), stays);
+}
+
+// What is below the heading keeps its place: a row may gain or lose its heading.
+function topOfText(element) {
+  return topOf(element.querySelector(".msg-head ~ *") ?? element);
 }
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const direction = event.detail.requestConfig?.elt?.dataset.more;
   const end = direction === "older" ? document.getElementById("end") : null;
-  const [rows, top] = [[...list.querySelectorAll(".msg")], topOfView()];
-  // The first one whose top is in view: one above it may lose its heading.
-  const element = rows.find((row) => topOf(row) > top) ?? rows.find(isBelowHead) ?? end;
+  const element = anchorOf([...list.querySelectorAll(".msg")]) ?? end;
   // Notices are above all rows. At the top they come into view.
   const isAbove = event.target.id === "notices" && window.scrollY > 0;
-  anchor = direction || isAbove ? { element, top: element && topOf(element), follows: isAbove && isAtEnd() } : null;
+  anchor = direction || isAbove ? { element, top: element && topOfText(element), follows: isAbove && isAtEnd() } : null;
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
@@ -93,7 +103,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const before = window.scrollY;
   // Rows were inserted above, or the line of a purge's gaps has joined one below.
   if (anchor.follows) window.scrollTo(0, document.documentElement.scrollHeight);
-  else if (anchor.element) window.scrollBy(0, topOf(anchor.element) - anchor.top);
+  else if (anchor.element) window.scrollBy(0, topOfText(anchor.element) - anchor.top);
   // A scroll that its event has still to report counts as one.
   lastTop += window.scrollY - before;
   anchor = null;
@@ -283,11 +293,16 @@ function append(html) {
   for (const day of fragment.content.querySelectorAll(".day")) if (!day.nextElementSibling?.matches(".msg")) day.remove();
   const added = [...fragment.content.querySelectorAll(".msg")];
   if (!added.length) return 0;
-  // One that was posted under an earlier ID belongs between those that are shown.
+  const inView = anchorOf([...rows]);
+  const top = inView && topOfText(inView);
+  // One that was posted under an earlier ID, or restored, belongs between those that are shown.
   const late = added.filter((row) => rows.length && idOf(row) < idOf(rows[rows.length - 1]));
   for (const row of late) [...rows].find((shown) => idOf(shown) > idOf(row)).before(row);
   if (late.length < added.length) list.append(fragment.content);
   finishRows();
+  const before = window.scrollY;
+  if (inView) window.scrollBy(0, topOfText(inView) - top);
+  lastTop += window.scrollY - before;
   return added.length;
 }
 

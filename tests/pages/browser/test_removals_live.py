@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from chatstore.models import Channel
-from tests.moderation.channels import make_channel, recent_ids, write
+from tests.moderation.channels import WILMA, make_channel, recent_ids, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread, sign_in
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,12 @@ FIRST_THAT_STAYS = """() => {
   return stays.find((row) => row.getBoundingClientRect().bottom > top).id;
 }"""
 RAID = f'.msg[data-author="{RAIDER}"]'
-TOP = "id => document.getElementById(id).getBoundingClientRect().top"
+TOP = "id => document.querySelector(`#${id} .text`).getBoundingClientRect().top"
+CUT_BY_HEAD = """id => {
+  const head = document.querySelector(".channel-top").getBoundingClientRect().bottom;
+  window.scrollBy(0, document.getElementById(id).getBoundingClientRect().top - head + 5);
+}"""
+"""Scroll until the head covers the first pixels of the row."""
 
 
 @contextmanager
@@ -44,6 +49,14 @@ def make_raided_channel() -> tuple[Channel, list[int]]:
     channel, ids = make_channel(), recent_ids(120)
     write(channel, ids[::4], author=RAIDER)
     write(channel, [message_id for message_id in ids if message_id not in ids[::4]], content="long " * 80)
+    return channel, ids
+
+
+def make_run() -> tuple[Channel, list[int]]:
+    """Create a channel with one message of an author and then 39 of another one."""
+    channel, ids = make_channel(), recent_ids(40)
+    write(channel, ids[:1], author=WILMA)
+    write(channel, ids[1:])
     return channel, ids
 
 
@@ -125,3 +138,28 @@ def test_a_page_in_the_past_follows_within_its_range(site: Site) -> None:
         expect(watching.locator(".gap[data-total]")).to_have_count(0)
         shown = shown_ids(watching)
         assert shown == reach_of(shown, ids)
+
+
+def test_the_first_row_in_view_keeps_its_text_in_place_while_it_has_the_heading_of_its_run(site: Site) -> None:
+    channel, ids = in_thread(make_run)
+    with two_moderators(site) as (watching, acting):
+        # High enough for the head to stay in view.
+        watching.set_viewport_size({"width": 1280, "height": 800})
+        watching.goto(f"{site.url}/channels/{channel.pk}/#end")
+        start, first = watching.locator(f"#m{ids[1]}"), watching.locator(f"#m{ids[2]}")
+        watching.evaluate(CUT_BY_HEAD, f"m{ids[2]}")
+        top = watching.evaluate(TOP, f"m{ids[2]}")
+        expect(first.locator(".avatar")).to_be_hidden()
+
+        acting.goto(f"{site.url}/channels/{channel.pk}/#end")
+        row = acting.locator(f"#m{ids[1]}")
+        row.hover()
+        row.get_by_role("button", name="Delete this message").click()
+        expect(start).to_have_count(0)
+        expect(first.locator(".avatar")).to_be_visible()
+        assert abs(watching.evaluate(TOP, f"m{ids[2]}") - top) <= 1
+
+        acting.get_by_role("button", name="Undo").click()
+        expect(start).to_have_count(1)
+        expect(first.locator(".avatar")).to_be_hidden()
+        assert abs(watching.evaluate(TOP, f"m{ids[2]}") - top) <= 1

@@ -16,7 +16,8 @@ from tests.pages.serving import Site, browse_as, create_account, sign_in
 
 pytestmark = pytest.mark.slow
 
-TOP = "(id => document.getElementById(id).getBoundingClientRect().top)"
+TOP = "(id => document.querySelector(`#${id} .msg-head ~ *`).getBoundingClientRect().top)"
+"""Of what is below the heading, which the row may lose."""
 
 
 @dataclass(frozen=True, slots=True)

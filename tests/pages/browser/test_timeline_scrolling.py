@@ -18,26 +18,26 @@ pytestmark = pytest.mark.slow
 RAIDER = 77
 
 SHOWN = "() => [...document.querySelectorAll('.msg')].map((row) => row.id.slice(1))"
-IN_VIEW = """() => {
+TOP = "id => document.querySelector(`#${id} .text`).getBoundingClientRect().top"
+IN_VIEW = f"""() => {{
   const head = document.querySelector(".channel-top").getBoundingClientRect().bottom;
-  const top = (row) => row.getBoundingClientRect().top;
-  const row = [...document.querySelectorAll(".msg")].find((each) => top(each) > Math.max(head, 0));
-  return [row.id, top(row)];
-}"""
+  const isInView = (row) => row.getBoundingClientRect().bottom > Math.max(head, 0);
+  const row = [...document.querySelectorAll(".msg")].find(isInView);
+  return [row.id, ({TOP})(row.id)];
+}}"""
 NOTE_MOVES = f"""() => {{
   const inView = {IN_VIEW};
   window.moves = [];
   let before = null;
-  const top = () => document.getElementById(before[0]).getBoundingClientRect().top;
+  const top = () => ({TOP})(before[0]);
   document.addEventListener("htmx:beforeSwap", () => {{ before = inView(); }});
   document.addEventListener("htmx:afterSwap", () => {{
     if (before) window.moves.push(top() - before[1]);
     before = null;
   }});
 }}"""
-"""Note by how much the first row in view is moved each time when rows are loaded."""
+"""Note by how much the text of the first row in view is moved each time when rows are loaded."""
 
-TOP = "id => document.getElementById(id).getBoundingClientRect().top"
 TO_END, TO_BEGINNING = "() => scrollTo(0, document.documentElement.scrollHeight)", "() => scrollTo(0, 0)"
 IS_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
 NEWER, OLDER = 'a[data-more="newer"]', 'a[data-more="older"]'
