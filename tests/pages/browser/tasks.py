@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Position
 
 from tests.pages.serving import Site
 
@@ -20,6 +20,15 @@ class Clicks:
 
     def __call__(self, target: Locator, *, shift: bool = False) -> None:
         target.click(modifiers=["Shift"] if shift else [])
+        self.count += 1
+
+    def drag(self, start: Locator, end: Locator, *, x: int) -> None:
+        """Drag from one row to another, x pixels right of where they begin: that is one click."""
+        mouse, position = start.page.mouse, Position(x=x, y=8)
+        start.hover(position=position)
+        mouse.down()
+        end.hover(position=position)
+        mouse.up()
         self.count += 1
 
 

@@ -5,6 +5,7 @@ Clearing a raid, the fifth one, has a file of its own.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import secrets
 import time
@@ -42,6 +43,10 @@ def find(page: Page, text: str) -> Locator:
     page.keyboard.press("/")
     page.keyboard.type(text)
     return page.locator(f".suggestions [data-query='{text}'] a").first
+
+
+def shown_ids(page: Page) -> list[str]:
+    return list(page.locator(".msg").evaluate_all("rows => rows.map(row => row.id)"))
 
 
 def write_spam() -> ChatUser:
@@ -96,6 +101,7 @@ def test_ten_messages_are_deleted_by_a_shift_click(page: Page, site: Site) -> No
     with task("Ten messages", page, site, limit=4) as click:
         click(page.locator(".channel-card", has_text=f"#{channel.name}"))
         boxes = page.locator(".msg .select-input")
+        ids = shown_ids(page)
         click(boxes.nth(12))
         click(boxes.nth(21), shift=True)
         page.keyboard.press("Delete")
@@ -103,6 +109,24 @@ def test_ten_messages_are_deleted_by_a_shift_click(page: Page, site: Site) -> No
         page.get_by_label("Reason").fill("Off topic")
         click(delete)
         expect(page.get_by_role("heading", name="Deleted 10 messages")).to_be_visible()
+    page.goto(f"{site.url}/channels/{channel.pk}/")
+    assert shown_ids(page) == ids[:12] + ids[22:]
+
+
+def test_ten_messages_are_deleted_by_mouse_alone(page: Page, site: Site) -> None:
+    channel = in_thread(partial(write_chat, site))
+    with task("Ten messages by mouse", page, site, limit=5) as click:
+        click(page.locator(".channel-card", has_text=f"#{channel.name}"))
+        rows = page.locator(".msg")
+        ids = shown_ids(page)
+        # Beside the texts: those are what a drag over them selects.
+        click.drag(rows.nth(12), rows.nth(21), x=68)
+        click(page.get_by_role("button", name="Delete 10 messages …"))
+        click(page.get_by_role("button", name="Spam", exact=True))
+        click(page.get_by_role("button", name="Delete 10 messages", exact=True))
+        expect(page.get_by_role("heading", name="Deleted 10 messages")).to_be_visible()
+    page.goto(f"{site.url}/channels/{channel.pk}/")
+    assert shown_ids(page) == ids[:12] + ids[22:]
 
 
 def test_a_pasted_link_leads_to_who_deleted_the_message(page: Page, site: Site) -> None:
@@ -110,6 +134,21 @@ def test_a_pasted_link_leads_to_who_deleted_the_message(page: Page, site: Site) 
     with task("Who deleted a message", page, site, limit=1) as click:
         click(find(page, f"https://discord.com/channels/1/{channel.pk}/{ids[0]}"))
         expect(page.get_by_role("main")).to_contain_text(re.compile("Deleted .* by mona"))
+
+
+def test_a_pasted_id_leads_to_who_deleted_the_message_and_when(page: Page, site: Site) -> None:
+    channel, ids, _ = in_thread(write_purge)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    with task("Who deleted an ID", page, site, limit=0):
+        page.evaluate("text => navigator.clipboard.writeText(text)", str(ids[0]))
+        page.keyboard.press("/")
+        page.keyboard.press("Control+v")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{site.url}/channels/{channel.pk}/{ids[0]}/")
+        answer = page.get_by_role("main").locator(".summary")
+        expect(answer).to_have_text(re.compile(r"Deleted .* UTC by mona"))
+    deleted_at = dt.datetime.fromisoformat(answer.locator("time").get_attribute("datetime") or "")
+    assert dt.timedelta() < dt.datetime.now(dt.UTC) - deleted_at < dt.timedelta(hours=1)
 
 
 def test_one_author_of_a_purge_is_restored(page: Page, site: Site) -> None:
