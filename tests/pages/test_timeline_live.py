@@ -9,12 +9,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chatstore.models import Channel, ChatUser
+from chatstore.models import Channel, ChatUser, RoleGrant
 from chatstore.models.users import User
 from chatstore.operations.gateway.messages import post_message
 from chatstore.store import activity
 from moderation.domain.states import PurgeState
 from moderation.models import Purge
+from moderation.operations.access.roles import take_role
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.lookup import new_messages
 from moderation.operations.purging.worker import run_purge
@@ -118,6 +119,19 @@ def test_a_version_of_another_account_or_channel_is_worth_nothing(mona: User, ot
     version = sign_in(mona).get(f"/channels/{channel.pk}/new/")["X-Timeline-Version"]
     assert sign_in(otto).get(f"/channels/{channel.pk}/new/?version={version}").status_code == 200
     assert sign_in(mona).get(f"/channels/{other.pk}/new/?version={version}").status_code == 200
+
+
+def test_a_known_version_is_no_answer_without_rights_or_after_the_role_was_taken(
+    mona: User, tess: User, ada: User, sign_in: SignIn
+) -> None:
+    channel, client = make_channel(), sign_in(mona)
+    url = f"/channels/{channel.pk}/new/?version="
+    version = client.get(url)["X-Timeline-Version"]
+    assert client.get(url + version).status_code == 204
+    assert sign_in(tess).get(url + version).status_code == 403
+    for grant in RoleGrant.objects.filter(account=mona):
+        take_role(grant.pk, actor=ada)
+    assert client.get(url + version).status_code == 302
 
 
 def test_deleting_one_message_is_a_purge_that_can_be_undone(mona: User, sign_in: SignIn) -> None:
