@@ -139,9 +139,9 @@ def _names_of(context: template.Context, channel: Channel) -> Names:
 
 
 @register.simple_tag(takes_context=True)
-def message_excerpt(context: template.Context, row: MessageRow, channel: Channel) -> str:
+def message_excerpt(context: template.Context, message: Message, channel: Channel) -> str:
     """Return the beginning of a message's text in one line, without markdown, with the names of what it mentions."""
-    return unformatted(row.message.content, _names_of(context, channel))
+    return unformatted(message.content, _names_of(context, channel))
 
 
 @register.simple_tag(takes_context=True)

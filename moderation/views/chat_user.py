@@ -23,6 +23,7 @@ from moderation.forms import read_cursor
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, guilds_with_channels, may_in
 from moderation.operations.holds import holds_of_author
 from moderation.operations.lookup.chat_users import GUILDS_SHOWN, ChannelActivity, Profile, profile_of
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.lookup.recent_posts import RecentPosts, recent_posts_of
 from moderation.operations.notes import list_notes
 from moderation.operations.preview.breakdown import purges_kept_by_holds
@@ -123,6 +124,12 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "are_all_kept": are_all_kept,
         "notes": list_notes(request.user, user_id, before=read_cursor(request.GET, "notes_before")),
         "recent": recent,
+        "users": recent.users,
+        "mentioned": name_mentioned(
+            request.user,
+            (message for _, message in recent.newest),
+            guild_ids=(channel.guild_id for channel, _ in recent.newest),
+        ),
         "oldest_at": _oldest_at(profile, recent),
         # Then the page requests itself once more, with all messages counted.
         "counting": "" if recent.is_whole or counts_all else f"{request.path}?{_with_count_all(request)}",

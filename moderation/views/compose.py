@@ -31,6 +31,7 @@ from moderation.forms import (
 )
 from moderation.models import Purge
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, purge_for, visible_channels
+from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.preview.bucket_strip import map_channel
 from moderation.operations.preview.first_matches import find_first_matches
 from moderation.operations.preview.scan import scan_purge
@@ -112,7 +113,10 @@ def _describe_matches(user: Actor, selection: Selection) -> dict[str, Any]:
         (row, channel, notes.get(message.author_id, ""))
         for row, (channel, message) in zip(rows, matches.newest, strict=True)
     ]
-    return {"matches": matches, "match_rows": lines}
+    mentioned = name_mentioned(
+        user, (message for _, message in matches.newest), guild_ids=(channel.guild_id for channel, _ in matches.newest)
+    )
+    return {"matches": matches, "match_rows": lines, "users": matches.users, "mentioned": mentioned}
 
 
 def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:

@@ -57,6 +57,12 @@ def test_every_condition_counts(
     assert re.search(rf" {count} match(es)? ", text)
 
 
+def test_channels_that_they_mention_are_named(channel: Channel, mona: User, sign_in: SignIn) -> None:
+    pier = make_channel(guild=channel.guild, name="pier")
+    write(channel, recent_ids(1), content=f"meet in <#{pier.pk}>")
+    assert " meet in #pier " in matches_of(sign_in(mona), channels=channel.pk, words="meet")
+
+
 def test_a_guild_is_searched_and_kept_channels_are_not(channel: Channel, mona: User, sign_in: SignIn) -> None:
     other = make_channel(guild=channel.guild)
     write(other, recent_ids(3), author=WILMA, content="good morning")

@@ -26,11 +26,11 @@ from tests.pages.reading import read_html
 
 SignIn = Callable[[User], Client]
 
-PAGES = ("heading of a message", "preview", "list of messages", "undo", "raid")
+PAGES = ("heading of a message", "preview", "list of messages", "undo", "raid", "user")
 
 
-def path_of(page: str, channel: Channel, message_id: int, moderator: User) -> str:
-    """Return the path of a page that shows the messages of a channel."""
+def path_of(page: str, channel: Channel, message_id: int, author: int, moderator: User) -> str:
+    """Return the path of a page that shows the messages of a channel, which are by one author."""
     match page:
         case "preview":
             return f"/purges/{preview(moderator, everything(channel)).pk}/"
@@ -40,6 +40,8 @@ def path_of(page: str, channel: Channel, message_id: int, moderator: User) -> st
             return f"/purges/{purge_now(moderator, everything(channel)).pk}/undo/"
         case "raid":
             return f"/raids/{channel.pk}/"
+        case "user":
+            return f"/users/{author}/"
     return f"/channels/{channel.pk}/{message_id}/"
 
 
@@ -68,10 +70,10 @@ def test_channels_and_roles_are_named_but_none_of_another_server(page: str, sign
     crew, cook = add_role(general.guild, "Crew"), add_role(secret.guild, "Cook")
     gus = make_user("gus", group=None)
     give(gus, Role.MODERATOR, guild_id=general.guild_id)
-    (message_id,) = ids_for(page, 1)
+    (message_id,), author = ids_for(page, 1), fresh_id()
     text = f"**<@&{crew}>** in <#{pier.pk}>, not <#{secret.pk}> of <@&{cook}>"
-    write(general, [message_id], author=fresh_id(), content=text)
-    html = read_html(sign_in(gus), path_of(page, general, message_id, gus))
+    write(general, [message_id], author=author, content=text)
+    html = read_html(sign_in(gus), path_of(page, general, message_id, author, gus))
     assert f"@Crew in #pier, not #{secret.pk} of @role {cook} {message_id}" in texts_on(page, html)
 
 
@@ -84,7 +86,7 @@ def test_the_names_take_as_many_statements_for_many_messages_as_for_two(page: st
         for message_id in ids:
             pier, crew = make_channel(guild=channel.guild, name="pier"), add_role(channel.guild, "Crew")
             write(channel, [message_id], author=author, content=f"<@&{crew}> in <#{pier.pk}>")
-        path = path_of(page, channel, ids[-1], mona)
+        path = path_of(page, channel, ids[-1], author, mona)
         assert f"@Crew in #pier {ids[-1]}" in texts_on(page, read_html(client, path))
         with CaptureQueriesContext(connection) as captured:
             read_html(client, path)
