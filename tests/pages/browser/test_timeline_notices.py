@@ -91,7 +91,7 @@ def test_a_mention_opens_the_person_beside_the_timeline(page: Page, site: Site) 
     mention = page.locator(".msg a.mention").last
     with page.context.expect_page() as opened:
         mention.click(modifiers=["Control"])
-    assert opened.value.url == f"{site.url}/users/{user_id}/"
+    expect(opened.value).to_have_url(f"{site.url}/users/{user_id}/")
     opened.value.close()
     mention.click()
     expect(page.locator("#panel h2")).to_contain_text("Wendy")
