@@ -32,6 +32,13 @@ def median_seconds(work: Callable[[], object]) -> float:
 
 
 def measure_slowness() -> float:
-    """Return how many times as long as on the machine of the limits work takes now: at least 1, at most 2.5 times."""
-    reference = median_seconds(lambda: _PAGE.render(Context({"rows": _ROWS})))
-    return min(max(1.0, reference / REFERENCE_SECONDS), MAX_SLOWNESS)
+    """Return how many times as long as on the machine of the limits work takes now, as `slowness_of`."""
+    return slowness_of(median_seconds(lambda: _PAGE.render(Context({"rows": _ROWS}))), REFERENCE_SECONDS)
+
+
+def slowness_of(measured: float, reference: float) -> float:
+    """Return by how much a limit grows: at least 1, at most `MAX_SLOWNESS` times.
+
+    measured: how long fixed work takes now; reference: on the machine of the limits.
+    """
+    return min(max(1.0, measured / reference), MAX_SLOWNESS)

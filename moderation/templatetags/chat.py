@@ -442,7 +442,6 @@ def format_ago(time: dt.datetime, now: dt.datetime) -> str:
     return formats.format_ago(time, now)
 
 
-@register.filter
 def excerpt(text: str, users: Mapping[int, object] = _NO_USERS) -> str:
     """Return the beginning of a message's text in one line, without markdown. users: those it may mention, by ID."""
     return unformatted(text, Known(users=users))

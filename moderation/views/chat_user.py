@@ -128,7 +128,7 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
         "mentioned": name_mentioned(
             request.user,
             (message for _, message in recent.newest),
-            guild_ids=(channel.guild_id for channel, _ in recent.newest),
+            channels=(channel for channel, _ in recent.newest),
         ),
         "oldest_at": _oldest_at(profile, recent),
         # Then the page requests itself once more, with all messages counted.

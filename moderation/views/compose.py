@@ -113,9 +113,8 @@ def _describe_matches(user: Actor, selection: Selection) -> dict[str, Any]:
         (row, channel, notes.get(message.author_id, ""))
         for row, (channel, message) in zip(rows, matches.newest, strict=True)
     ]
-    mentioned = name_mentioned(
-        user, (message for _, message in matches.newest), guild_ids=(channel.guild_id for channel, _ in matches.newest)
-    )
+    messages, channels = [message for _, message in matches.newest], [channel for channel, _ in matches.newest]
+    mentioned = name_mentioned(user, messages, channels=channels)
     return {"matches": matches, "match_rows": lines, "users": matches.users, "mentioned": mentioned}
 
 

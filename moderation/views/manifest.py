@@ -124,7 +124,7 @@ def purge_messages(request: HttpRequest, purge_id: int) -> HttpResponse:
 def name_mentioned_in(user: Actor, entries: Sequence[ManifestEntry]) -> Mentioned:
     """Return what some messages of a purge mention."""
     messages = (entry.message for entry in entries if entry.message is not None)
-    return name_mentioned(user, messages, guild_ids=(entry.channel.guild_id for entry in entries))
+    return name_mentioned(user, messages, channels=(entry.channel for entry in entries))
 
 
 def _label_state(listed: ListedPurge) -> str:

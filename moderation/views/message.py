@@ -194,7 +194,7 @@ def describe_context(user: Actor, history: MessageHistory, *, around: int = AROU
             after[0] = replace(after[0], day=None)
     return {
         "users": users,
-        "mentioned": name_mentioned(user, opened.with_quoted, guild_ids=[history.channel.guild_id]),
+        "mentioned": name_mentioned(user, opened.with_quoted, channels=[history.channel]),
         "rows_before": before,
         "above_row": own,
         "own_day": own_day,

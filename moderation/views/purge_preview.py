@@ -248,8 +248,8 @@ def _name_in(user: Actor, windows: Iterable[SampleWindow]) -> dict[str, Any]:
     """Return the context that names the authors of samples, and what these mention."""
     windows = list(windows)
     messages = [message for window in windows for message in window.messages]
-    guild_ids = [window.channel.guild_id for window in windows]
-    return {"users": name_users(messages), "mentioned": name_mentioned(user, messages, guild_ids=guild_ids)}
+    channels = [window.channel for window in windows]
+    return {"users": name_users(messages), "mentioned": name_mentioned(user, messages, channels=channels)}
 
 
 def _count_shown(groups: Iterable[SampleGroup]) -> int:

@@ -150,7 +150,7 @@ def describe_raid(user: Actor, review: RaidReview, fields: QueryDict, under_way:
         "review": review,
         "channel": review.channel,
         "users": users,
-        "mentioned": name_mentioned(user, samples, guild_ids=[review.channel.guild_id]),
+        "mentioned": name_mentioned(user, samples, channels=[review.channel]),
         "accounts": accounts,
         "signs_of_all": signs_of_all,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),

@@ -210,7 +210,7 @@ def _messages_context(
         "channel": channel,
         "rows": lay_out(opened, gaps, roles=_roles_in(channel, opened)),
         "users": opened.users,
-        "mentioned": name_mentioned(request.user, opened.with_quoted, guild_ids=[channel.guild_id]),
+        "mentioned": name_mentioned(request.user, opened.with_quoted, channels=[channel]),
         "may_purge": may_in(request.user, ADD_PURGE, channel),
     }
 

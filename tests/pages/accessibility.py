@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
@@ -13,6 +14,10 @@ _TARGET_SIZE = "target-size"
 _OPTIONS = {"rules": {_TARGET_SIZE: {"enabled": True}}, "resultTypes": ["violations"]}
 COLOR_RULES = ("color-contrast", "link-in-text-block")
 """Rules whose result depends on the color scheme: all that a page is checked for in its second one."""
+
+Scheme = Literal["light", "dark"]
+SCHEMES: dict[Scheme, tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
+"""Color schemes, with the rules of axe-core that are checked in each; all if there are none."""
 
 MAX_NODES = 3
 

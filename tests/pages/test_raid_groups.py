@@ -80,7 +80,7 @@ def test_an_account_that_comes_later_is_selected_only_without_a_group(mona: User
         grouped = show_again(client, raid, grouped)
         assert f'value="{late}"' in grouped
         assert checked(grouped) == raid.raiders
-    # Opened anew, the page selects all that seem to take part.
+    # Opened again, the page selects all that seem to take part.
     assert checked(client.get(f"/raids/{raid.channel.pk}/").content.decode()) == raid.raiders | {late}
 
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal
 
 from django.conf import settings
 from django.core.management import call_command
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
-from tests.pages.accessibility import COLOR_RULES, violations_of
+from tests.pages.accessibility import SCHEMES, Scheme, violations_of
 from tests.pages.serving import Site, browse, in_thread, serve, serve_only_pages, sign_in
 from tests.shots.acts import (
     Act,
@@ -50,11 +49,6 @@ WIDE = 1200
 
 BUSIEST_ROLE = "mona"
 """It opens half of the pages, and more."""
-
-Scheme = Literal["light", "dark"]
-
-SCHEMES: dict[Scheme, tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
-"""Color schemes, with the rules of axe-core that are checked in each; all if there are none."""
 
 HEIGHT = 900
 SETTLE_MS = 350

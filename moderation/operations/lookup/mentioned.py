@@ -24,8 +24,8 @@ class Mentioned:
         return self.roles.get(guild_id, {}) if guild_id is not None else {}
 
 
-def name_mentioned(user: Actor, messages: Iterable[Message], *, guild_ids: Iterable[int | None]) -> Mentioned:
-    """Return what the messages of a page mention. guild_ids: of their channels; None for direct messages.
+def name_mentioned(user: Actor, messages: Iterable[Message], *, channels: Iterable[Channel]) -> Mentioned:
+    """Return what the messages of a page mention. channels: those of the messages.
 
     One query for the channels and one for the roles, none if there are none.
     """
@@ -33,5 +33,5 @@ def name_mentioned(user: Actor, messages: Iterable[Message], *, guild_ids: Itera
     channel_ids, role_ids = find_mentioned_channels(shown), find_mentioned_roles(shown)
     return Mentioned(
         visible_channels(user).in_bulk(channel_ids) if channel_ids else {},
-        names_of_roles({guild_id for guild_id in guild_ids if guild_id is not None}, role_ids),
+        names_of_roles({channel.guild_id for channel in channels if channel.guild_id is not None}, role_ids),
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,15 +26,12 @@ from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.conftest import give, make_user
 from tests.moderation.channels import VICTOR, by_victor, confirm, preview, purge_now, run_to_end
 from tests.moderation.raids import forget_raids, write_raid
-from tests.pages.accessibility import COLOR_RULES, violations_of
+from tests.pages.accessibility import SCHEMES, Scheme, violations_of
 from tests.pages.conftest import make_previewed_purge
 from tests.pages.serving import Site, browse, browse_as, create_account, enter_password, in_thread, sign_in
 from tests.pages.whole_pages import read_pages
 from tests.waiting import wait_until
 
-Scheme = Literal["light", "dark"]
-
-SCHEMES: dict[Scheme, tuple[str, ...]] = {"light": (), "dark": COLOR_RULES}
 LOADED_IN: Scheme = "light"
 
 PARTS = 3

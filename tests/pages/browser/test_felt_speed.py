@@ -3,7 +3,7 @@
 Measured on an import of the shape of a real export, or of the exports in the folder `EXPORTS`, and printed. The limits
 are those of a machine that does nothing else, so this runs alone, and of one that needs `REFERENCE_MS` for work that
 never changes. A slower one, such as one that shares its processors with others, gets as many times as long, up to
-`MAX_SLOWNESS`.
+`MAX_SLOWNESS` of `tests/slowness.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.pages.exports import write_sample_export
 from tests.pages.serving import Site, browse_as, create_account
+from tests.slowness import slowness_of
 from tests.waiting import wait_until_idle
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -32,8 +33,6 @@ LIMITS_MS = {"channel": 300, "selection": 50, "first matches": 1_000}
 ATTEMPTS = 3
 REFERENCE_MS = 120
 """Median of `measure_reference` on the machine of the limits."""
-
-MAX_SLOWNESS = 2.5
 
 WORD = "free"
 """In both kinds of exports."""
@@ -130,7 +129,7 @@ def test_switching_selecting_and_first_matches_feel_immediate(page: Page, channe
     for _ in range(ATTEMPTS):
         # The servers still compact what earlier tests wrote.
         wait_until_idle()
-        slowness = min(max(1.0, measure_reference(browser, site) / REFERENCE_MS), MAX_SLOWNESS)
+        slowness = slowness_of(measure_reference(browser, site), REFERENCE_MS)
         medians = measure(page, site, channels)
         if not (slow := {name: median for name, median in medians.items() if median > LIMITS_MS[name] * slowness}):
             break
