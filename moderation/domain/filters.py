@@ -18,7 +18,7 @@ from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.first_seen import FirstSeenOf, first_seen_unknown
 from moderation.domain.patterns import check_text, compile_any_word, compile_pattern, compile_words
-from moderation.domain.similarity import MAX_TEXT_CHARACTERS, normalize_text
+from moderation.domain.similarity import MAX_TEXT_CHARACTERS, compare_with
 
 Row = Sequence[Any]
 """message_id, author_id, and the filter's columns in the requested order."""
@@ -101,7 +101,7 @@ class AnyWord:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Nearly the same text as this one; see `normalize_text`."""
+    """The same text as this one, or nearly so, as in a raid; see `compare_with`."""
 
     text: str
 
@@ -386,8 +386,8 @@ def compile_filter(  # noqa: C901, PLR0911, PLR0912
         case AnyWord(text):
             return _search(at("content"), [compile_any_word(text)])
         case Similar(text):
-            place, wanted = at("content"), normalize_text(text)
-            return lambda row: bool(row[place]) and normalize_text(row[place]) == wanted
+            place, is_alike = at("content"), compare_with(text)
+            return lambda row: bool(row[place]) and is_alike(row[place])
         case YoungAccount(days):
             message, author, limit = at("message_id"), at("author_id"), days * DAY_MS
             return lambda row: 0 <= ms_of(row[message]) - ms_of(row[author]) < limit

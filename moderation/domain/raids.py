@@ -17,7 +17,7 @@ from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS
 from chatstore.domain.snowflakes import ms_of
 from moderation.domain.first_seen import FirstSeen
-from moderation.domain.similar_texts import group_texts
+from moderation.domain.similarity import group_texts
 
 PAUSE_MS = 10 * MINUTE_MS
 """A raid begins after the last pause of this length: what its accounts wrote before is shown, but not counted."""
