@@ -10,11 +10,15 @@ from django.utils.translation import gettext as _
 
 from moderation.presentation import formats
 from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import ago, visible
+from moderation.templatetags.message_rows import message_excerpt
 from moderation.views.raid_page import AccountLine
 
 register = template.Library()
+
+SAMPLE_CHARACTERS = 160
 
 _CHECKED = SafeString(" checked")
 _ESTABLISHED = SafeString(" data-established")
@@ -24,10 +28,13 @@ _ESTABLISHED = SafeString(" data-established")
 def account_rows(context: template.Context, lines: Iterable[AccountLine]) -> SafeString:
     """Render accounts as items of a list, each with a checkbox that selects its messages."""
     may_view = context["perms"]["chatstore"]["view_chatuser"]
-    return join(_draw_line(line, may_view_users=may_view) for line in lines)
+    return join(
+        _draw_line(line, message_excerpt(context, line.sample, context["channel"]), may_view_users=may_view)
+        for line in lines
+    )
 
 
-def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
+def _draw_line(line: AccountLine, text: str, *, may_view_users: bool) -> SafeString:
     count = len(line.account.message_ids)
     return fill(
         '<li class="account-line">\n<label class="account-choice">\n'
@@ -48,7 +55,7 @@ def _draw_line(line: AccountLine, *, may_view_users: bool) -> SafeString:
         _describe_age(line),
         _draw_count(line, count, may_view_users=may_view_users),
         join(fill('<span class="tag plain">{}</span>\n', sign) for sign in line.signs),
-        line.sample or _("a message without text"),
+        visible(shorten(text, characters=SAMPLE_CHARACTERS)) or _("a message without text"),
     )
 
 

@@ -15,12 +15,11 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from chatstore.domain.controls import show_controls
 from chatstore.domain.errors import BadInput
 from chatstore.domain.messages import Message
 from chatstore.domain.milliseconds import DAY_MS, HOUR_MS, MINUTE_MS, time_at
 from chatstore.domain.snowflakes import ms_of, parse_snowflake
-from chatstore.operations.gateway.timeline import name_users
+from chatstore.operations.gateway.timeline import name_mentioned_users, name_users
 from moderation.domain.outcomes import DeletionStatus
 from moderation.domain.raids import Account, Sign, SimilarTexts, most_in_a_minute
 from moderation.models import Purge
@@ -30,7 +29,6 @@ from moderation.operations.lookup.mentioned import name_mentioned
 from moderation.operations.raids.review import RaidReview, count_included, minute_of
 from moderation.presentation.first_seen import format_first_seen
 from moderation.presentation.formats import format_axis_day, format_clock, format_number
-from moderation.presentation.markup import shorten
 from moderation.presentation.raid_chart import RaidChart, count_minutes
 from moderation.presentation.wording import count_messages
 from moderation.views.purge_times import ChannelTimes, TimeBar, describe_counts, stack_parts
@@ -43,7 +41,6 @@ MAX_OTHER_ACCOUNTS = 60
 MAX_SIMILAR = 6
 MAX_VARIANTS = 3
 KEPT_SAMPLES = 5
-SAMPLE_CHARACTERS = 160
 
 EARLIER_MINUTES = (60, 30, 15, 10, 5, 2, 1)
 LATER_MINUTES = (1, 2, 5, 10, 15, 30)
@@ -74,7 +71,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """An account as the page lists it. sample: the beginning of its newest message with text.
+    """An account as the page lists it. sample: its newest message with text.
 
     If others wrote the same text, as one of the signs states, it is the newest message with that text. included: number
     of its messages that purges under way include.
@@ -84,7 +81,7 @@ class AccountLine:
     writer: Writer
     handle: str
     created_at: dt.datetime | None
-    sample: str
+    sample: Message
     signs: Sequence[str]
     is_checked: bool
     included: int
@@ -111,20 +108,20 @@ class RaidTimes:
 
 @dataclass(frozen=True, slots=True)
 class SimilarLine:
-    """Texts that are alike. samples: as they were written, the most frequent first.
+    """Texts that are alike. samples: a message with each, the most frequent first.
 
     account_ids: of those that wrote them, separated by spaces; "" if the page does not list all of them.
     """
 
     group: SimilarTexts
-    samples: Sequence[str]
+    samples: Sequence[Message]
     account_ids: str
 
 
 def describe_raid(user: Actor, review: RaidReview, fields: QueryDict, under_way: Iterable[Purge]) -> dict[str, Any]:
     """Return the template's context. fields: of the form, which keep what was selected. under_way: purges of it.
 
-    users, mentioned: of the samples of what is kept.
+    users, mentioned: of all samples, whose texts may mention them.
     """
     shared = _shared_texts(review.assessment.similar)
     newest = _newest_texts(review.recent.messages, shared)
@@ -139,18 +136,21 @@ def describe_raid(user: Actor, review: RaidReview, fields: QueryDict, under_way:
     spared = {line.account.author_id for line in others}
     kept = [message for message in review.recent.messages if message.author_id in spared]
     samples = kept[:KEPT_SAMPLES]
-    users = name_users(samples)
     established = sum(line.is_checked and line.account.is_established for line in lines)
     end_ms = _chart_end_ms(review, [line.account.message_ids[-1] for line in lines if line.is_checked])
     similar = review.assessment.similar
     signs_of_all, accounts = _take_out_shared_signs(taking_part[:MAX_ACCOUNTS])
     other_accounts = others[:MAX_OTHER_ACCOUNTS]
     shown = {line.account.author_id for line in (*accounts, *other_accounts)}
+    groups = list(_describe_groups(similar[:MAX_SIMILAR], review.recent.messages, shown))
+    in_lists = [message for group in groups for message in group.samples]
+    in_lists += [line.sample for line in (*accounts, *other_accounts)]
+    users = name_mentioned_users(in_lists, known={**review.recent.users, **name_users(samples)})
     return {
         "review": review,
         "channel": review.channel,
         "users": users,
-        "mentioned": name_mentioned(user, samples, channels=[review.channel]),
+        "mentioned": name_mentioned(user, [*samples, *in_lists], channels=[review.channel]),
         "accounts": accounts,
         "signs_of_all": signs_of_all,
         "more_accounts": len(taking_part[MAX_ACCOUNTS:]),
@@ -164,7 +164,7 @@ def describe_raid(user: Actor, review: RaidReview, fields: QueryDict, under_way:
         "chosen_elsewhere": _join_ids(author_id for author_id in chosen.keys() - shown if chosen[author_id]),
         "selects_only": _selects_only(fields),
         "established": established,
-        "similar": [_describe_similar(group, shown) for group in similar[:MAX_SIMILAR]],
+        "similar": groups,
         "more_similar": len(similar[MAX_SIMILAR:]),
         "kept_count": len(kept),
         "kept_samples": rows_of(reversed(samples), users),
@@ -262,15 +262,11 @@ def _describe_account(
         writer=writer,
         handle=user.handle_beside(writer.name) if user else "",
         created_at=account_made_at(account.author_id, now=timezone.now()),
-        sample=_shorten(message.content),
+        sample=message,
         signs=[*_describe_join(account, review.joined), *_describe_signs(account, review, shared)],
         is_checked=chosen.get(account.author_id, account.takes_part),
         included=included.get(account.author_id, 0),
     )
-
-
-def _shorten(text: str) -> str:
-    return show_controls(shorten(text, characters=SAMPLE_CHARACTERS, lines=2))
 
 
 def _describe_join(account: Account, joined: Mapping[int, int]) -> Iterator[str]:
@@ -311,9 +307,14 @@ def _describe_signs(account: Account, review: RaidReview, shared: Mapping[int, S
                 yield gettext("%(count)s in a minute") % {"count": format_number(most_in_a_minute(account.message_ids))}
 
 
-def _describe_similar(group: SimilarTexts, shown: AbstractSet[int]) -> SimilarLine:
-    account_ids = _join_ids(group.author_ids) if group.author_ids <= shown else ""
-    return SimilarLine(group, [_shorten(text) for text in group.texts[:MAX_VARIANTS]], account_ids)
+def _describe_groups(
+    groups: Iterable[SimilarTexts], messages: Iterable[Message], shown: AbstractSet[int]
+) -> Iterator[SimilarLine]:
+    """Yield texts that are alike. shown: the accounts that the page lists."""
+    by_text = {message.content: message for message in messages}
+    for group in groups:
+        account_ids = _join_ids(group.author_ids) if group.author_ids <= shown else ""
+        yield SimilarLine(group, [by_text[text] for text in group.texts[:MAX_VARIANTS]], account_ids)
 
 
 def _count_minutes(review: RaidReview, spared: Collection[int], *, end_ms: int) -> RaidChart:

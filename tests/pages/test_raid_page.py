@@ -28,8 +28,10 @@ from moderation.operations.raids import reading
 from moderation.operations.raids.detection import RAID, check_raids
 from moderation.operations.raids.review import review_raid, select_raid
 from moderation.operations.undo.requests import UndoPart, request_undo
+from moderation.presentation.excerpts import unformatted
 from moderation.presentation.formats import format_clock, format_deadline
 from moderation.views.raid_page import MAX_SIMILAR, MAX_VARIANTS
+from tests.chatstore.channels import fresh_id
 from tests.moderation.channels import make_channel, now_ms, preview, purge_now, recent_ids, run_to_end, write
 from tests.moderation.raids import Raid, forget_raids, write_raid
 from tests.waiting import wait_until
@@ -96,7 +98,7 @@ def test_messages_that_are_alike_are_grouped_with_counts_and_samples(raid: Raid,
     ]
     # The raid's words only; its messages differ in little.
     for (_, _, samples), group in zip(shown, similar, strict=False):
-        assert [unescape(text) for text in samples] == list(group.texts[:MAX_VARIANTS])
+        assert [unescape(text) for text in samples] == [unformatted(text) for text in group.texts[:MAX_VARIANTS]]
     assert max(len(samples) for _, _, samples in shown) > 1
 
 
@@ -145,6 +147,21 @@ def test_the_sample_of_an_account_with_a_shared_text_is_such_a_text(mona: User, 
     assert html.count("same text as 3 others") == 1
     assert len(re.findall(r'<bdi class="clip quiet small">free coins at', html)) == 4
     assert '<bdi class="clip quiet small">gg' not in html
+
+
+def test_accounts_and_groups_name_whom_and_what_their_texts_mention(mona: User, sign_in: SignIn) -> None:
+    channel, ids = make_channel(guild="Harbour"), recent_ids(4, minutes_ago=5)
+    pier, wilma = make_channel(guild=channel.guild, name="pier"), ChatUser.objects.create(id=fresh_id(), name="wilma")
+    accounts = recent_ids(4, minutes_ago=90, apart_ms=60_000)
+    for account, message_id in zip(accounts, ids, strict=True):
+        text = f"**free coins** for <@{wilma.pk}> in <#{pier.pk}>, really"
+        write(channel, [message_id], author=account, content=text)
+    html = sign_in(mona).get(f"/raids/{channel.pk}/").content.decode()
+    shown = re.findall(
+        r'class="(clip quiet small|similar-text small)"[^>]*>(free coins for @wilma in #pier, really)', html
+    )
+    assert len([css for css, _ in shown if css.startswith("clip")]) == 4
+    assert len([css for css, _ in shown if css.startswith("similar")]) == 3
 
 
 def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, mona: User, sign_in: SignIn) -> None:

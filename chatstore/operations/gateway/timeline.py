@@ -108,6 +108,12 @@ def name_users(messages: Iterable[Message]) -> dict[int, ChatUser]:
     return _chat_users().in_bulk([*ids, *find_mentioned_users(shown, known=ids)])
 
 
+def name_mentioned_users(messages: Iterable[Message], *, known: Mapping[int, ChatUser]) -> dict[int, ChatUser]:
+    """Return users that are known, and those that the texts of messages mention besides them, by id."""
+    mentioned = find_mentioned_users(messages, known=known)
+    return {**known, **(_chat_users().in_bulk(mentioned) if mentioned else {})}
+
+
 @cache
 def _chat_users() -> QuerySet[ChatUser]:
     """Return the queryset of which each page uses a copy: to build it takes longer than Postgres needs for its rows."""

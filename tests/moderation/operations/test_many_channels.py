@@ -146,7 +146,10 @@ PLAIN = Message(channel_id=0, message_id=0, author_id=PERSON, content="nothing t
         (Pattern(r"fr[e3]{2}\s+n[i1]tro"), replace(PLAIN, content="FR3E  n1tro")),
         (AnyWord("eggs spam"), replace(PLAIN, content="Eggs, anyone?")),
         (Similar("Free NITRO 12!"), replace(PLAIN, content="fr\u200bee  n.i.t.r.oo 7 🔥")),
-        (Similar("free coins at https://coins.example kxqwz"), replace(PLAIN, content="free coins at coins.example")),
+        (
+            Similar("free coins for everybody at coins.example"),
+            replace(PLAIN, content="FREE coins for everybody, coins.example now"),
+        ),
         (YoungAccount(1), replace(PLAIN, author_id=IDS[3])),
         (All((FirstSeenWithin(1), Not(Author((PERSON,))))), replace(PLAIN, author_id=secrets.randbits(60))),
         (FromBot(), replace(PLAIN, author_id=BOT)),
