@@ -27,7 +27,10 @@ _LINES = {"block", "quote", "heading", "subtext", "list", "numbered", "item"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Users, channels and roles with known names, by ID: a name, or what is one as a string."""
+    """Users, channels and roles with known names, by ID: a name, or what is one as a string.
+
+    A user may have a `distinct_name`, which is used instead.
+    """
 
     users: Mapping[int, Any] = field(default_factory=dict)
     channels: Mapping[int, Any] = field(default_factory=dict)
@@ -53,8 +56,9 @@ def plain_text(text: str, known: Known = _NOTHING) -> str:
 
 
 def name_user(user_id: int, users: Mapping[int, object]) -> str:
-    """Return a mention of a user: "@Victor 71", "@user 71"."""
-    return f"@{users.get(user_id) or _('user %(id)s') % {'id': user_id}}"
+    """Return a mention of a user: "@Victor", "@Victor (@victor.deals)" if others have the name, "@user 71"."""
+    user = users.get(user_id)
+    return f"@{getattr(user, 'distinct_name', user) or _('user %(id)s') % {'id': user_id}}"
 
 
 def name_role(role_id: int, roles: Mapping[int, object]) -> str:

@@ -92,6 +92,19 @@ def test_the_title_of_a_mention_has_the_handle_and_the_age_of_the_account(group:
     assert title.endswith(f" · account created 11\u00a0Mar\u00a02024 · {author.pk}")
 
 
+@pytest.mark.parametrize("group", ["moderators", "operators"])
+def test_a_mention_has_the_handle_of_a_user_with_a_namesake_only(group: str, sign_in: SignIn) -> None:
+    name, single = f"Victor {secrets.token_hex(4)}", f"Wilma {secrets.token_hex(4)}"
+    real, _other = (make_author(handle, name) for handle in ("victor", "victor.deals"))
+    wilma = make_author("wilma", single)
+    channel = reply_to(real.pk, mentions=f"<@{real.pk}> and <@{wilma.pk}>")
+    html = sign_in(make_user("otto", group=group)).get(f"/channels/{channel.pk}/").content.decode()
+    assert re.findall(r'class="mention(?: user-mention)?"[^>]*>(?:<bdi>)?([^<]*)', html) == [
+        f"@{name} (@victor)",
+        f"@{single}",
+    ]
+
+
 def test_a_card_has_the_handle_of_an_author_with_a_namesake_only(mona: User, sign_in: SignIn) -> None:
     name, single = f"Victor {secrets.token_hex(4)}", f"Wilma {secrets.token_hex(4)}"
     author, _other = (make_author(handle, name) for handle in ("victor", "victor.deals"))
