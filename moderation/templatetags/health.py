@@ -6,6 +6,8 @@ tags would take most of the page's time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -139,8 +141,8 @@ def _dead_part(bar: Bar) -> SafeString | str:
 
 
 @register.simple_tag
-def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
-    """Render the same as a table: a row for each bucket that was ever written."""
+def bucket_rows(health: ChannelHealth, buckets: Iterable[BucketHealth], channel: Channel) -> SafeString:
+    """Render the same as a table: a row for each of some buckets that was ever written."""
     base = url_of("channel_health", channel.pk)
     return fill_each(
         '<tr><td class="nowrap"><a href="{}{}/">{}</a></td><td>{}</td><td class="num">{}</td><td class="num">{}</td>'
@@ -153,7 +155,7 @@ def bucket_rows(health: ChannelHealth, channel: Channel) -> SafeString:
                 size(bucket.known.bytes), milliseconds(bucket.page_us), since_when(health, bucket.latest),
                 ago(bucket.repaired_at) if bucket.repaired_at else formats.unknown(),
             )
-            for bucket in health.buckets
+            for bucket in buckets
             if bucket.was_written
         ),
     )  # fmt: skip

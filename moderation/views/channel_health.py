@@ -11,6 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chatstore.domain.buckets import format_bucket
+from chatstore.domain.errors import BadInput
+from chatstore.domain.texts import gettext_lazy
 from chatstore.models import Channel
 from chatstore.operations.health.channel_health import (
     BucketHealth,
@@ -28,7 +30,14 @@ from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_
 from moderation.operations.buckets.history import bucket_events
 from moderation.operations.buckets.repeating import mark_past_errors
 from moderation.presentation.channel_states import describe_state
-from moderation.presentation.health_strip import BucketEntry, describe_legend, draw_health
+from moderation.presentation.health_strip import (
+    STRIP_YEARS,
+    BucketEntry,
+    describe_legend,
+    draw_health,
+    newest_years,
+    offer_years,
+)
 from moderation.views.findings import describe_findings
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
@@ -40,11 +49,12 @@ WORST = 8
 @require_safe
 @permission_required(READ_HEALTH, raise_exception=True)
 def channel_health(request: HttpRequest, channel_id: int) -> HttpResponse:
-    """Show all buckets of a channel, the worst of them, and its last 7, 30 or 90 days."""
+    """Show all buckets of a channel or those of the last years, the worst of them, and its last 7, 30 or 90 days."""
     channel = channel_for(request.user, channel_id)
     health = read_channel_health(request.user, channel.pk)
     finding = health.decisive_finding
-    context = _describe_channel(channel, health) | {
+    years = _parse_years(request.GET.get("years", ""))
+    context = _describe_channel(channel, health, years=years) | {
         "findings": describe_findings(request.user, health.findings, here=request.path),
         "worst": health.worst(WORST),
         "state": describe_state(health.state, health.known, _("See the finding below.") if finding else ""),
@@ -109,17 +119,33 @@ def _find_bucket(request: HttpRequest, channel_id: int, bucket: int) -> tuple[Ch
     return channel, health, found
 
 
+def _parse_years(text: str) -> int | None:
+    """Return the number of years that a URL asks for; None for all of them."""
+    if text in ("", "all"):
+        return None
+    for years in STRIP_YEARS:
+        if text == str(years):
+            return years
+    raise BadInput(gettext_lazy("The strip shows 1 year, 3 years or all of them. Choose one of these."))
+
+
 # --- Context of the templates ---------------------------------------------------------------
 
 
-def _describe_channel(channel: Channel, health: ChannelHealth, *, here: int | None = None) -> dict[str, Any]:
+def _describe_channel(
+    channel: Channel, health: ChannelHealth, *, here: int | None = None, years: int | None = None
+) -> dict[str, Any]:
     entries = [BucketEntry(entry.bucket, entry.known, entry.state, entry.was_written) for entry in health.buckets]
+    shown = newest_years(entries, years)
     return {
         "nav": "health",
         "channel": channel,
         "health": health,
-        "strip": draw_health(entries, here=here),
-        "legend": describe_legend(entries),
+        "strip": draw_health(shown, here=here),
+        "legend": describe_legend(shown),
+        "shown_buckets": health.buckets[len(entries) - len(shown) :],
+        "years": years,
+        "offered_years": offer_years(entries),
     }
 
 

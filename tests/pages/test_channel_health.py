@@ -89,6 +89,40 @@ def test_the_legend_counts_the_bars_of_the_strip(otto: User, sign_in: SignIn) ->
         assert f" {bars[kind]} {label} " in text
 
 
+def test_links_lead_to_the_newest_years_of_a_long_strip_and_of_its_table(otto: User, sign_in: SignIn) -> None:
+    channel, newest = make_channel(), bucket_at(now_ms())
+    for bucket in range(newest - 150, newest + 1):
+        ledger.ensure_row(channel.pk, bucket)
+    client, path = sign_in(otto), f"/channels/{channel.pk}/health/"
+    for query, current, shown in (("", "all", 151), ("?years=3&days=7", "3", 111), ("?years=1", "1", 37)):
+        html = client.get(f"{path}{query}").content.decode()
+        strip, _, rest = html.split("data-strip>")[1].partition("</svg>")
+        assert strip.count('class="is-') == shown
+        assert rest.partition("</table>")[0].count('<td class="nowrap"><a href=') == shown
+        assert f"{shown - 1} unknown" in plain(rest)
+        assert re.findall(r'href="\?years=(\w+)[^"]*#buckets" aria-current="true"', html) == [current]
+    for query in ("2", "all ", "-1", "%00"):
+        refused = client.get(f"{path}?years={query}")
+        assert refused.status_code == 400
+        assert "1 year, 3 years or all" in refused.content.decode()
+
+
+def test_links_keep_the_other_chart_as_it_is(otto: User, sign_in: SignIn) -> None:
+    channel, newest = make_channel(), bucket_at(now_ms())
+    for bucket in (newest - 150, newest):
+        ledger.ensure_row(channel.pk, bucket)
+    html = sign_in(otto).get(f"/channels/{channel.pk}/health/?years=3&days=7").content.decode()
+    assert 'href="?years=1&amp;days=7#buckets"' in html
+    assert 'href="?years=3&amp;days=30#history"' in html
+
+
+def test_a_strip_of_a_year_has_no_links_to_years(otto: User, sign_in: SignIn) -> None:
+    channel, newest = make_channel(), bucket_at(now_ms())
+    for bucket in (newest - 36, newest):
+        ledger.ensure_row(channel.pk, bucket)
+    assert "years=" not in read(sign_in(otto), channel)
+
+
 def test_the_count_of_uncounted_buckets_names_the_current_one(otto: User, sign_in: SignIn) -> None:
     channel, current, client = make_channel(), bucket_at(now_ms()), sign_in(otto)
     for bucket in (current - 3, current):
