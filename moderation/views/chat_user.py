@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import permission_required
@@ -112,8 +111,6 @@ def _describe(request: HttpRequest, user_id: int, *, here: Channel | None) -> di
     recent = recent_posts_of(request.user, user_id, counts_all=counts_all)
     kept = purges_kept_by_holds(user_id, [matched.listed.purge for matched in profile.purges])
     are_all_kept = bool(kept) and len(kept) == profile.purge_count
-    if are_all_kept:
-        recent = _with_kept(recent, profile)
     shown, servers = profile.activity[:PANEL_CHANNELS], _servers_of(profile, recent)
     return {
         "profile": profile,
@@ -153,20 +150,6 @@ def _with_count_all(request: HttpRequest) -> str:
     query = request.GET.copy()
     query[COUNT_ALL] = "1"
     return query.urlencode()
-
-
-def _with_kept(recent: RecentPosts, profile: Profile) -> RecentPosts:
-    """Raise lower bounds to the messages that purges included, where holds have kept them from all purges."""
-    if recent.is_whole:
-        return recent
-    by_channel, by_guild = dict(recent.all_by_channel), dict(recent.by_guild)
-    for entry in profile.activity:
-        # Several purges may include the same messages.
-        if entry.purge_count == 1 and (more := entry.matched - by_channel.get(entry.channel.pk, 0)) > 0:
-            by_channel[entry.channel.pk] = entry.matched
-            by_guild[entry.channel.guild_id] = by_guild.get(entry.channel.guild_id, 0) + more
-    in_all = max([sum(by_channel.values()), *(matched.count for matched in profile.purges)])
-    return replace(recent, in_all=in_all, all_by_channel=by_channel, by_guild=by_guild)
 
 
 def _oldest_at(profile: Profile, recent: RecentPosts) -> dt.datetime | None:
