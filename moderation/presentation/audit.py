@@ -191,6 +191,7 @@ _OTHER_FACTS: dict[str, Promise] = {
     "note": gettext_lazy("Note"),
     "ordinal": gettext_lazy("Step"),
     "of_address": gettext_lazy("Address of the session"),
+    "replaced_by": gettext_lazy("Replaced by"),
     "report": gettext_lazy("Report"),
     "selection": gettext_lazy("Selection"),
     "strategy": gettext_lazy("Strategy"),

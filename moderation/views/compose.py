@@ -143,7 +143,7 @@ def _compose(request: HttpRequest, channel: Channel | None) -> HttpResponse:
     except BadInput as error:
         return _show_form(request, channel, composer, error_message=error.text)
     if replaced is not None:
-        discard_preview(replaced.pk, moderator=actor_of(request))
+        discard_preview(replaced.pk, moderator=actor_of(request), replaced_by=purge.pk)
     if not _scan_at_once(purge, selection):
         enqueue_scan_on_commit(purge.pk)
     return redirect("purge", purge.pk)

@@ -35,7 +35,7 @@ from moderation.operations.preview.purge_summary import progress_of, seconds_of,
 from moderation.operations.purging.approvals import open_approval
 from moderation.operations.purging.controls import available_controls, held_messages
 from moderation.operations.purging.failures import Failure, failures_of
-from moderation.operations.purging.lifecycle import end_of_preview
+from moderation.operations.purging.lifecycle import end_of_preview, replacement_of
 from moderation.operations.purging.wait_reasons import wait_of
 from moderation.operations.selection.summary import FindUsers, describe_purges
 from moderation.operations.steps.totals import (
@@ -300,6 +300,7 @@ def _describe(user: Actor, purge: Purge, facts: PurgeFacts) -> dict[str, Any]:
         "state_label": replace(listed, failed=facts.totals.failed, held=facts.totals.held).state_label,
         "moderator": purge.moderator,
         "preview_end": preview_end,
+        "replacement": replacement_of(user, preview_end) if preview_end else None,
         "progress": progress,
         "receipt": describe_receipt(
             user,

@@ -7,10 +7,12 @@ import datetime as dt
 from django.test import Client
 from django.utils import timezone
 
+from chatstore.domain.roles import Role
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
-from moderation.models import Purge
-from moderation.operations.purging.lifecycle import draft_purge, expire_previews
+from moderation.models import AuditEntry, Purge
+from moderation.operations.purging.lifecycle import draft_purge, end_of_preview, expire_previews, replacement_of
+from tests.conftest import give, make_user
 from tests.moderation.channels import everything, make_channel, old_ids, preview, write
 
 
@@ -79,3 +81,36 @@ def test_lists_and_the_panel_have_the_state_that_the_page_has(mona: User) -> Non
         assert chip in lines.split(f'href="/purges/{purge.pk}/"')[1].split("</li>")[0]
         assert chip in client.get(f"/purges/{purge.pk}/").content.decode()
         assert chip in client.get(f"/purges/{purge.pk}/panel/").content.decode()
+
+
+def test_a_stale_page_is_told_that_the_preview_was_discarded(mona: User) -> None:
+    channel = make_channel()
+    write(channel, old_ids(3))
+    purge = preview(mona, everything(channel))
+    client, path = signed_in(mona), f"/purges/{purge.pk}/"
+    stale = {"manifest_hash": bytes(purge.manifest_hash or b"").hex(), "reason": "spam", "keep_author": "1"}
+    client.post(f"{path}discard/")
+    for action in ("confirm", "narrow"):
+        response = client.post(f"{path}{action}/", stale)
+        assert response.status_code == 400, action
+        assert "This preview was discarded in the meantime. Nothing was deleted." in response.content.decode(), action
+
+
+def test_the_shared_link_of_a_preview_leads_to_the_one_that_replaced_it(mona: User) -> None:
+    channel, elsewhere = make_channel(), make_channel(guild="Elsewhere")
+    write(channel, old_ids(3))
+    first, client = preview(mona, everything(channel)), signed_in(mona)
+    purges = [first.pk]
+    for words in ("hello", "world"):
+        sent = {"preview": purges[-1], "channels": channel.pk, "words": words}
+        drafted = client.post(f"/channels/{channel.pk}/delete/", sent)
+        purges.append(int(drafted["Location"].rstrip("/").rsplit("/", 1)[1]))
+    colleague, gus = make_user("lena", group="leads"), make_user("gus", group=None)
+    give(gus, Role.MODERATOR, guild_id=elsewhere.guild_id)
+    page = " ".join(signed_in(colleague).get(f"/purges/{first.pk}/").content.decode().split())
+    assert f'by <a href="/purges/{purges[-1]}/">another one</a>' in page
+    end = end_of_preview(first)
+    assert end is not None
+    assert replacement_of(gus, end) is None
+    entry = AuditEntry.objects.get(purge=first, action="preview_discarded")
+    assert entry.details["replaced_by"] == str(purges[1])

@@ -34,6 +34,7 @@ from moderation.operations.preview.bucket_reads import ScannedBucket, split_buck
 from moderation.operations.preview.manifest_summary import renew_summary
 from moderation.operations.preview.scan import hash_manifest, matched_places, prepare_buckets, store_buckets
 from moderation.operations.purging.closing import close_approval
+from moderation.operations.purging.lifecycle import refuse_ended
 from moderation.operations.selection.scope import check_scope
 from moderation.operations.steps.claiming import brief_transaction, lock_purge
 from moderation.operations.steps.searching import steps_containing
@@ -112,6 +113,7 @@ def open_preview(purge_id: int, moderator: User) -> tuple[Purge, Selection]:
 
 def check_preview(purge: Purge, manifest_hash: bytes) -> None:
     """Raise `BadInput` unless the purge is a preview with this hash."""
+    refuse_ended(purge)
     if purge.state != PurgeState.READY:
         raise BadInput(
             _("This purge cannot be changed in its present state: %(state)s.", state=STATE_LABELS[purge.state])

@@ -113,5 +113,5 @@ def _replace(purge: Purge, selection: Selection, moderator: User, manifest_hash:
         if excluded:
             record_action(EXCLUDED, actor=moderator, purge=drafted, details={"messages": excluded})
         if replaced is not None:
-            discard_preview(replaced, moderator=moderator)
+            discard_preview(replaced, moderator=moderator, replaced_by=drafted.pk)
     return drafted

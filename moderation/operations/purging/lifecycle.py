@@ -24,7 +24,14 @@ from moderation.domain.states import PurgeState
 from moderation.models import Purge, PurgeApproval, ScanPart
 from moderation.operations.access.audit import record_action, save_with_next_id
 from moderation.operations.access.reasons import check_reason
-from moderation.operations.access.visibility import ADD_PURGE, purge_for, require, require_over_matches
+from moderation.operations.access.visibility import (
+    ADD_PURGE,
+    Actor,
+    purge_for,
+    require,
+    require_over_matches,
+    visible_purges,
+)
 from moderation.operations.purging.closing import close_approval
 from moderation.operations.purging.limits import check_confirmation, check_open_previews
 from moderation.operations.selection.scope import (
@@ -38,6 +45,9 @@ from moderation.operations.steps.one_by_one import act_one_by_one
 
 PREVIEW_LIFE = dt.timedelta(hours=24)
 """An older preview may be outdated; it expires unconfirmed."""
+
+MAX_REPLACED = 20
+"""Previews that are followed, each of which replaced the one before."""
 
 EXPIRE_PREVIEW = "expire preview"
 """Name of the act of the poll, for the log and the finding of one that fails."""
@@ -132,6 +142,7 @@ def lock_preview(purge_id: int, *, moderator: User, manifest_hash: bytes) -> Pur
         raise BadInput(_("The preview has changed since you opened it. Reload it, then confirm."))
     if purge.confirmed_at is not None:
         return purge
+    refuse_ended(purge)
     if purge.state != PurgeState.READY:
         raise BadInput(
             _("This purge cannot be confirmed in its present state: %(state)s.", state=STATE_LABELS[purge.state])
@@ -153,9 +164,10 @@ def queue_purge(purge: Purge, *, moderator: User, reason: str, details: Mapping[
     record_action("purge_confirmed", actor=moderator, purge=purge, details={**confirmed, **details})
 
 
-def discard_preview(purge_id: int, *, moderator: User) -> None:
+def discard_preview(purge_id: int, *, moderator: User, replaced_by: int | None = None) -> None:
     """Discard a preview, also while it is scanned: → *expired*. No effect on a purge in another state.
 
+    replaced_by: the preview that takes its place.
     The workers that scan it stop when they store the next buckets, because they have lost the scan.
     """
     require(moderator, ADD_PURGE)
@@ -165,16 +177,21 @@ def discard_preview(purge_id: int, *, moderator: User) -> None:
         if previews.update(state=PurgeState.EXPIRED, scan_token=None, scan_lease_until=None, wait_reason=""):
             ScanPart.objects.filter(purge_id=purge_id).delete()
             close_approval(purge, actor=moderator, cause=_("The preview was discarded."))
-            record_action("preview_discarded", actor=moderator, purge=purge)
+            details = {} if replaced_by is None else {"replaced_by": str(replaced_by)}
+            record_action("preview_discarded", actor=moderator, purge=purge, details=details)
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewEnd:
-    """How a preview ended that was not confirmed. discarded_by: None if it expired. cause: if it did so early."""
+    """How a preview ended that was not confirmed.
+
+    discarded_by: None if it expired. cause: if it did so early. replaced_by: the preview that took its place.
+    """
 
     at: dt.datetime
     discarded_by: User | None
     cause: str
+    replaced_by: int | None
 
 
 def end_of_preview(purge: Purge) -> PreviewEnd | None:
@@ -183,7 +200,39 @@ def end_of_preview(purge: Purge) -> PreviewEnd | None:
     entry = ends.select_related("actor").first()
     if entry is None:
         return None
-    return PreviewEnd(entry.at, entry.actor, from_json(entry.details.get("cause", "")))
+    replaced_by = entry.details.get("replaced_by")
+    return PreviewEnd(
+        entry.at,
+        entry.actor,
+        from_json(entry.details.get("cause", "")),
+        None if replaced_by is None else int(replaced_by),
+    )
+
+
+def replacement_of(user: Actor, end: PreviewEnd) -> Purge | None:
+    """Return the preview or purge that has the place of one that was replaced, maybe several times.
+
+    None if there is none, and if the user cannot see it.
+    """
+    found = None
+    for _hop in range(MAX_REPLACED):
+        if end.replaced_by is None:
+            break
+        found = visible_purges(user).filter(pk=end.replaced_by).first()
+        next_end = end_of_preview(found) if found is not None and found.state == PurgeState.EXPIRED else None
+        if next_end is None:
+            break
+        end = next_end
+    return found
+
+
+def refuse_ended(purge: Purge) -> None:
+    """Raise `BadInput` for a preview that was discarded or has expired."""
+    if purge.state == PurgeState.EXPIRED:
+        end = end_of_preview(purge)
+        if end is not None and end.discarded_by is not None:
+            raise BadInput(_("This preview was discarded in the meantime. Nothing was deleted."))
+        raise BadInput(_("This preview has expired. Nothing was deleted."))
 
 
 def expire_previews() -> int:
