@@ -22,10 +22,14 @@ MAX_CHARACTERS = 120
 _SHOWN = 60
 
 _BEGIN = re.compile(r"(?:since|from|until|before|after) (?=\S)", re.IGNORECASE)
+_TIMESTAMP = re.compile(r"<t:(-?[0-9]{1,12})(?::[A-Za-z])?>")
+"""A time as Discord's messages contain it, in seconds: "<t:1710167520:R>"."""
+
 _ID = re.compile(r"-?[0-9]{15,20}")
 
 # Spans as pages write them.
 _TIMES = re.compile(r"(.+?),? (?:to|until) (.+)", re.IGNORECASE)
+_CLOCKS = re.compile(r"(.*?[0-9]{1,2}:[0-9]{2})(?: ?– ?| - )([0-9]{1,2}:[0-9]{2})")
 _DAYS = re.compile(r"([0-9]{1,2}) ?[–-] ?([0-9]{1,2})( [a-z]{3,9}(?: [0-9]{4})?)", re.IGNORECASE)
 _MONTHS = re.compile(r"([0-9]{1,2} [a-z]{3,9})( [0-9]{4})? – ([0-9]{1,2} [a-z]{3,9})( [0-9]{4})", re.IGNORECASE)
 _CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: UTC| \([^()]+\))?", re.IGNORECASE)
@@ -109,13 +113,15 @@ def _parse(typed: str, now: dt.datetime, *, is_end: bool) -> dt.datetime:
 
 
 def _parse_time(typed: str, now: dt.datetime) -> dt.datetime:
+    if found := _TIMESTAMP.fullmatch(typed):
+        return dt.datetime.fromtimestamp(int(found[1]), dt.UTC)
     ago = parse_ago(typed, now)
     return parse_written(typed, now) if ago is None else ago
 
 
 def _parse_span(typed: str, now: dt.datetime) -> tuple[dt.datetime, dt.datetime] | None:
     """Return the beginning and the end of a span, the end exclusive; None if the text is none."""
-    if found := _TIMES.fullmatch(typed):
+    if found := _TIMES.fullmatch(typed) or _CLOCKS.fullmatch(typed):
         return _parse_times(found[1], found[2], now)
     if found := _DAYS.fullmatch(typed):
         first, last = found[1] + found[3], found[2] + found[3]

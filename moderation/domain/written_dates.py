@@ -14,16 +14,27 @@ _UNITS = {
     "d": dt.timedelta(days=1),
     "w": dt.timedelta(weeks=1),
 }
-_FRACTIONS = {"half a": 0.5, "half an": 0.5, "a": 1, "an": 1, "one": 1}
+_MONTHS_OF = {"month": 1, "year": 12}
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = {"half a": 0.5, "half an": 0.5, "a": 1, "an": 1} | {word: 1 + at for at, word in enumerate(_WORDS)}
 
 _UNIT = r"(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)"
-_AMOUNT = rf"(?:[0-9]{{1,5}}|half an?|an?|one) ?{_UNIT}"
+_DIGITS = r"[0-9]{1,5}(?:\.[0-9])?"
+_WORD = rf"half an?|an?|{'|'.join(_WORDS)}"
+_AMOUNT = rf"(?:(?:{_DIGITS}) ?|(?:{_WORD}) ){_UNIT}"
+_LAST = r"(?:(?:(?:in|over|within) )?(?:the )?(?:last|past) )"
 _AGO = re.compile(
-    rf"(?:last |past )?(?P<amounts>{_AMOUNT}(?: {_AMOUNT})*)(?: ago)?|(?:last|past) (?P<unit>{_UNIT})"
+    rf"{_LAST}?(?P<amounts>{_AMOUNT}(?:(?: and)? ?{_AMOUNT})*)(?: ago)?|{_LAST}(?P<unit>{_UNIT})"
     r"|(?P<now>(?:just |right )?now)",
     re.IGNORECASE,
 )
-_EACH = re.compile(rf"(?P<number>[0-9]+|half an?|an?|one) ?(?P<unit>{_UNIT})", re.IGNORECASE)
+_EACH = re.compile(rf"(?:(?P<number>{_DIGITS}) ?|(?P<word>{_WORD}) )(?P<unit>{_UNIT})", re.IGNORECASE)
+
+_MONTHS_AGO = re.compile(
+    rf"(?P<last>{_LAST})?(?P<number>[0-9]{{1,3}}|an?|{'|'.join(_WORDS)})? ?(?P<unit>month|year)s?(?: ago)?",
+    re.IGNORECASE,
+)
+"""Months and years, whose lengths differ: "3 months ago", "last year"."""
 
 _MONTHS = (
     "january",
@@ -41,22 +52,28 @@ _MONTHS = (
 )
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
+_CLOCK = r"(?:[0-9]{1,2}[:h][0-9]{2}(?::[0-9]{2})?(?:\ ?[ap]m)?|[0-9]{1,2}\ ?[ap]m)"
 _NUMBER = r"[0-9]{1,2}(?:st|nd|rd|th|\.)?"
 _WRITTEN = re.compile(
     rf"""
-    (?:(?P<word>today|yesterday)
+    (?:(?P<word>today|(?P<before>(?:the\ )?day\ before\ )?yesterday)
       |(?P<last>last\ |on\ )?(?P<name>{"|".join(f"{name[:3]}(?:{name[3:]})?" for name in _WEEKDAYS)})
       |(?P<numbers>[0-9]{{1,2}}(?P<mark>[./])[0-9]{{1,2}}(?P=mark)[0-9]{{4}}|[0-9]{{4}}/[0-9]{{1,2}}/[0-9]{{1,2}})
       |(?:(?P<weekday>[a-z]{{3,9}}),?\ )?
-       (?:(?P<day>{_NUMBER})\ (?P<month>[a-z]{{3,9}})|(?P<us_month>[a-z]{{3,9}})\ (?P<us_day>{_NUMBER}))
+       (?:(?P<day>{_NUMBER})\ (?:of\ )?(?P<month>[a-z]{{3,9}})|(?P<us_month>[a-z]{{3,9}})\ (?P<us_day>{_NUMBER}))
        (?:,?\ (?P<year>[0-9]{{4}}))?
     )?
-    (?:(?:^|,?\ (?:at\ )?)(?P<clock>[0-9]{{1,2}}[:h][0-9]{{2}}(?::[0-9]{{2}})?(?:\ ?[ap]m)?|[0-9]{{1,2}}\ ?[ap]m))?
+    (?:(?:^|,?\ )(?:at\ )?(?P<clock>{_CLOCK}))?
     (?P<utc>\ UTC)?
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 """Dates as pages write them, "11 Mar 2024, 15:02", and as people do: "yesterday 14:30", "last Monday 2 pm"."""
+
+_CLOCK_FIRST = re.compile(rf"(?:at )?(?P<clock>{_CLOCK}),? (?P<utc>UTC,? )?(?:on )?(?P<day>.+)", re.IGNORECASE)
+"""The time before the day: "14:30 yesterday", "2 pm on Monday"."""
+
+_UTC_BEHIND = re.compile(r"(.+) UTC", re.IGNORECASE)
 
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -69,23 +86,36 @@ class AmbiguousDate(ValueError):
 
 
 def parse_ago(typed: str, now: dt.datetime) -> dt.datetime | None:
-    """Return the time of "20 minutes ago", "last hour", "1 h 5 min" or "just now"; None for other texts."""
+    """Return the time of "20 minutes ago", "last hour", "1 h 5 min", "3 months ago" or "just now"; None for others."""
     found = _AGO.fullmatch(typed)
     if found is None:
-        return None
+        return _parse_months_ago(typed, now)
     if found["now"]:
         return now
     if found["unit"]:
         return now - _UNITS[found["unit"][0].lower()]
     ago = dt.timedelta()
     for each in _EACH.finditer(found["amounts"]):
-        number = each["number"].lower()
-        ago += _UNITS[each["unit"][0].lower()] * (_FRACTIONS[number] if number in _FRACTIONS else int(number))
+        number = float(each["number"]) if each["number"] else _NUMBERS[each["word"].lower()]
+        ago += _UNITS[each["unit"][0].lower()] * number
     return now - ago
 
 
+def _parse_months_ago(typed: str, now: dt.datetime) -> dt.datetime | None:
+    found = _MONTHS_AGO.fullmatch(typed)
+    if found is None or not (found["number"] or found["last"]):
+        return None
+    number = (found["number"] or "one").lower()
+    count = int(_NUMBERS.get(number, number)) * _MONTHS_OF[found["unit"].lower()]
+    year, month = divmod(now.year * 12 + now.month - 1 - count, 12)
+    if year < dt.MINYEAR:
+        raise OverflowError(typed)
+    day = min(now.day, calendar.monthrange(year, month + 1)[1])
+    return now.replace(year=year, month=month + 1, day=day)
+
+
 def parse_written(typed: str, now: dt.datetime) -> dt.datetime:
-    """Return a time that is written in words, in the zone of `now` unless UTC is beside it, or in ISO 8601.
+    """Return a time that is written in words or in ISO 8601, in the zone of `now` unless UTC or another is beside it.
 
     Raises `ValueError` for other texts, `OverflowError`.
     """
@@ -95,8 +125,15 @@ def parse_written(typed: str, now: dt.datetime) -> dt.datetime:
     written = _WRITTEN.fullmatch(typed)
     if written is not None and (_names_day(written) or written["clock"]):
         return _to_time(written, now.astimezone(dt.UTC) if written["utc"] else now)
-    time = dt.datetime.fromisoformat(typed)
-    return time if time.tzinfo else time.replace(tzinfo=now.tzinfo)
+    turned = _CLOCK_FIRST.fullmatch(typed)
+    if turned is not None:
+        utc = " UTC" if turned["utc"] else ""
+        written = _WRITTEN.fullmatch(f"{turned['day']} {turned['clock']}{utc}")
+        if written is not None and _names_day(written):
+            return _to_time(written, now.astimezone(dt.UTC) if utc else now)
+    in_utc = _UTC_BEHIND.fullmatch(typed)
+    time = dt.datetime.fromisoformat(in_utc[1] if in_utc else typed)
+    return time if time.tzinfo else time.replace(tzinfo=dt.UTC if in_utc else now.tzinfo)
 
 
 def is_day(typed: str) -> bool:
@@ -164,7 +201,8 @@ def _day_of(written: re.Match[str], now: dt.datetime) -> dt.date:
     """Return the day that is written. Raises `ValueError`."""
     today = now.date()
     if written["word"]:
-        return today if written["word"].lower() == "today" else today - dt.timedelta(days=1)
+        ago = 0 if written["word"].lower() == "today" else 2 if written["before"] else 1
+        return today - dt.timedelta(days=ago)
     if written["name"]:
         ago = (today.weekday() - _index_of(written["name"], _WEEKDAYS)) % 7
         is_before_today = (written["last"] or "").lower() == "last "
