@@ -9,6 +9,7 @@ import re
 _MESSAGE = re.compile(r"/channels/(?:(?:@me|-?[0-9]{1,20})/)?(-?[0-9]{1,20})/(-?[0-9]{1,20})/?(?:[?#]\S*)?")
 _CHANNEL = re.compile(r"/channels/(-?[0-9]{1,20})/?(?:[?#]\S*)?$")
 _USER = re.compile(r"/users/(-?[0-9]{1,20})/?(?:[?#]\S*)?$")
+_MENTION = re.compile(r"<(?:@!?|#)(-?[0-9]{1,20})>")
 _PURGE = re.compile(r"/purges/(-?[0-9]{1,20})/?(?:[?#]\S*)?$")
 
 
@@ -28,6 +29,12 @@ def find_purge_link(text: str) -> str | None:
 def find_channel_link(text: str) -> str | None:
     """Return the id as typed if the text ends with a link of a channel, else None."""
     return _find_id(_CHANNEL, text)
+
+
+def find_mention(text: str) -> str | None:
+    """Return the id as typed if the text is a mention as chats store it, "<@80351110224678912>", else None."""
+    found = _MENTION.fullmatch(text.strip())
+    return found[1] if found else None
 
 
 def find_user_link(text: str) -> str | None:

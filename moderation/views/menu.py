@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.auth import get_permission_codename
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
@@ -37,17 +39,31 @@ PAGES: tuple[tuple[str, Promise, str], ...] = (
 )
 """Pages that the search box suggests: URL name, title, and the permission that they need."""
 
+_PURGE_LISTS: tuple[tuple[Promise, str], ...] = (
+    (gettext_lazy("My purges"), "by"),
+    (gettext_lazy("Recently deleted"), "view"),
+)
+"""Lists of purges that have no URL name of their own: title, and the parameter that chooses them."""
+
 
 def pages_titled(request: HttpRequest, text: str) -> list[tuple[str, Promise]]:
-    """Return the pages whose title contains a text: URL name and title."""
+    """Return the pages whose title contains a text: path and title."""
     part, user = text.casefold(), request.user
-    return [
-        (name, title)
+    pages = [
+        (reverse(name), title)
         for name, title, permission in PAGES
         if part
         and part in str(title).casefold()
         and (may_open_admin(user) if name == ADMIN else not permission or user.has_perm(permission))
     ]
+    if part and user.has_perm("moderation.view_purge"):
+        chosen = {"by": user.get_username(), "view": "deleted"}
+        pages += [
+            (f"{reverse('purges')}?{urlencode({name: chosen[name]})}", title)
+            for title, name in _PURGE_LISTS
+            if part in str(title).casefold()
+        ]
+    return pages
 
 
 def may_open_admin(user: AbstractUser | AnonymousUser) -> bool:

@@ -91,6 +91,36 @@ def test_links_of_this_site_suggest_and_find_what_they_open(
     assert client.get("/find/", {"q": str(previewed.purge.pk)})["Location"] == f"/purges/{previewed.purge.pk}/"
 
 
+def test_links_and_mentions_that_the_chat_copies_lead_to_their_channel_server_or_user(
+    mona: User, sign_in: SignIn
+) -> None:
+    client, channel = sign_in(mona), make_channel(guild=f"Pier {secrets.token_hex(4)}")
+    account = ChatUser.objects.create(pk=make_snowflake(now_ms()) | secrets.randbits(22), name="copied")
+    path = f"/channels/{channel.pk}/"
+    for query in (f"https://discord.com/channels/{channel.guild_id}/{channel.pk}", f"<#{channel.pk}>"):
+        assert f'href="{path}#end"' in suggest(client, query), query
+        assert client.get("/find/", {"q": query})["Location"] == path, query
+    # Another server has no such channel.
+    assert path not in suggest(client, f"https://discord.com/channels/{channel.guild_id}1/{channel.pk}")
+    html = suggest(client, str(channel.guild_id))
+    assert f'href="/guilds/{channel.guild_id}/"' in html
+    assert f'href="{path}#end"' in html
+    assert "every channel" not in html
+    for query in (f"<@{account.pk}>", f"<@!{account.pk}>"):
+        assert f'href="/users/{account.pk}/"' in suggest(client, query), query
+    gus = make_user("gus", group=None)
+    give(gus, Role.MODERATOR, guild_id=make_channel(guild="Elsewhere").guild_id)
+    for query in (f"https://discord.com/channels/{channel.guild_id}/{channel.pk}", str(channel.guild_id)):
+        assert "/channels/" not in suggest(sign_in(gus), query).replace(query, ""), query
+
+
+def test_the_lists_of_own_purges_and_of_what_is_deleted_are_pages(mona: User, sign_in: SignIn) -> None:
+    client = sign_in(mona)
+    for title, query in (("my purges", f"by={mona.get_username()}"), ("Recently del", "view=deleted")):
+        assert f'href="/purges/?{query}"' in suggest(client, title), title
+        assert client.get(f"/purges/?{query}").status_code == 200
+
+
 def test_the_name_of_a_server_after_that_of_a_channel_narrows_the_suggestions(mona: User, sign_in: SignIn) -> None:
     word = secrets.token_hex(6)
     here, there = (make_channel(guild=f"{name} {word}", name="lobby") for name in ("Quay", "Pier"))

@@ -17,6 +17,7 @@ from moderation.models import Purge
 from moderation.operations.access.visibility import (
     VIEW_PURGES,
     Actor,
+    guilds_with_channels,
     require,
     visible_channels,
     visible_purges,
@@ -26,6 +27,7 @@ from moderation.operations.lookup.search import (
     QUERY_CHARACTERS,
     REASON_CHARACTERS,
     VIEW_USERS,
+    channel_of_guild,
     find_channels,
     find_id,
     guilds_named,
@@ -69,7 +71,10 @@ def suggest(user: Actor, query: str) -> Suggestions:
         if link := find_message_link(text):
             channel_id, message_id = map(parse_snowflake, link)
             channel = visible_channels(user).filter(pk=channel_id).first()
-            return Suggestions() if channel is None else Suggestions(message=(channel, message_id))
+            if channel is not None:
+                return Suggestions(message=(channel, message_id))
+            in_guild = channel_of_guild(user, channel_id, message_id)
+            return Suggestions(channels=() if in_guild is None else (in_guild,))
         if named := find_id(text):
             return _with_id(user, parse_snowflake(named))
     except BadInput:
@@ -89,11 +94,15 @@ def _may_find_users(user: Actor, text: str) -> bool:
 
 
 def _with_id(user: Actor, number: int) -> Suggestions:
+    guilds = list(guilds_with_channels(user).filter(pk=number))
     channels = list(visible_channels(user).filter(pk=number))
+    if guilds:
+        channels += other_channels_in(user, [number], known=channels, limit=MAX_CHANNELS)
     users = list(ChatUser.objects.with_namesakes().filter(pk=number)) if user.has_perm(VIEW_USERS) else []
     purge = visible_purges(user).filter(pk=number).first()
-    known = bool(channels or users or purge)
+    known = bool(guilds or channels or users or purge)
     return Suggestions(
+        guilds=guilds,
         channels=channels,
         users=users,
         purge=purge,

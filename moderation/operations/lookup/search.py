@@ -23,7 +23,13 @@ from chatstore.operations.gateway.timeline import last_day_of
 from chatstore.operations.rights import VIEW_CHANNELS, guilds_for
 from chatstore.store.authors import author_buckets
 from chatstore.store.locating import Located
-from moderation.domain.links import find_channel_link, find_message_link, find_purge_link, find_user_link
+from moderation.domain.links import (
+    find_channel_link,
+    find_mention,
+    find_message_link,
+    find_purge_link,
+    find_user_link,
+)
 from moderation.models import Purge
 from moderation.operations.access.visibility import (
     VIEW_PURGES,
@@ -116,10 +122,18 @@ def search_anything(user: Actor, query: str) -> SearchResult:
 
 
 def find_id(query_text: str) -> str | None:
-    """Return an id as typed, or that of a link of a purge, a channel or a chat user; None for other texts."""
+    """Return an id as typed, or that of a mention or of a link of a purge, a channel or a chat user; else None."""
     if _ID.fullmatch(query_text):
         return query_text
-    return find_purge_link(query_text) or find_channel_link(query_text) or find_user_link(query_text)
+    for find in (find_purge_link, find_channel_link, find_user_link, find_mention):
+        if found := find(query_text):
+            return found
+    return None
+
+
+def channel_of_guild(user: Actor, guild_id: int, channel_id: int) -> Channel | None:
+    """Return a visible channel of a guild. A link of the chat, /channels/<guild>/<channel>, looks like a message's."""
+    return visible_channels(user).filter(pk=channel_id, guild_id=guild_id).first()
 
 
 def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
@@ -156,8 +170,10 @@ def guilds_named(user: Actor, name: str, *, limit: int) -> list[Guild]:
 
 
 def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
-    is_visible = visible_channels(user).filter(pk=channel_id).exists()
-    return SearchResult(message=(channel_id, message_id)) if is_visible else SearchResult()
+    if visible_channels(user).filter(pk=channel_id).exists():
+        return SearchResult(message=(channel_id, message_id))
+    channel = channel_of_guild(user, channel_id, message_id)
+    return SearchResult(channels=() if channel is None else (channel,))
 
 
 def _find_id(user: Actor, number: int) -> SearchResult:
