@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -224,6 +224,17 @@ def due_channels(now: dt.datetime) -> list[int]:
     first = set(_deletes(now).values_list("channel_id", flat=True).distinct())
     due = [(pk not in first, last or dt.date.min, pk) for pk, last in rows if last is None or last < now.date()]
     return [pk for *_, pk in sorted(due)]
+
+
+def request_probes(channel_ids: Collection[int]) -> None:
+    """Request probes of channels that were just filled: of those that were probed before by runs of their own.
+
+    Their first figures are those of another content, and of servers that were busy with the filling.
+    """
+    probed = ChannelDay.objects.filter(channel_id__in=channel_ids, read_ms__isnull=False)
+    subjects = {str(channel_id) for channel_id in probed.values_list("channel_id", flat=True)}
+    for subject in ("", *sorted(subjects)):
+        request_automatic_run("probe", subject=subject)
 
 
 def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:

@@ -12,6 +12,8 @@ from django.core.management.base import CommandError, CommandParser
 from chatstore.demo.plan import DemoChannel
 from chatstore.domain.errors import ChatstoreError
 from chatstore.management.inert import InertCommand
+from chatstore.models import Channel
+from chatstore.operations.health.probes import request_probes
 from chatstore.operations.importing.seed_demo import NOTHING_WRITTEN, seed_demo
 from moderation.management.demo_note import write_demo_note
 
@@ -32,6 +34,8 @@ class Command(InertCommand):
             summary = seed_demo(seed=options["seed"], until=until, on_channel=self._show(options["verbosity"]))
             if summary != NOTHING_WRITTEN:
                 write_demo_note()
+                # The probe of the night ran before the channels were there, or while they were filled.
+                request_probes(Channel.objects.values_list("pk", flat=True))
         except ChatstoreError as error:
             raise CommandError(str(error)) from None
         if options["json"]:

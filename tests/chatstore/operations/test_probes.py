@@ -261,3 +261,14 @@ def test_an_aborted_read_is_recorded_with_its_minimum_of_tombstones() -> None:
     assert found.known.tombstones == probes.TOMBSTONE_FAILURE_THRESHOLD
     assert found.figures["tombstones"].source == "aborted read"
     assert found.page_us is None
+
+
+def test_channels_that_were_just_filled_are_probed_again() -> None:
+    probed, never = make_channel(), make_channel()
+    ChannelDay.objects.create(channel_id=probed, day=postgres_now().date(), read_ms=287.0)
+    requested = JobRun.objects.filter(job="probe", state=RunState.QUEUED, subject__in=("", str(probed), str(never)))
+    requested.delete()
+    probes.request_probes([probed, never])
+    subjects = sorted(requested.values_list("subject", flat=True))
+    requested.delete()
+    assert subjects == ["", str(probed)]
