@@ -81,7 +81,7 @@ def test_at_the_deadline_it_says_how_far_it_searched(
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
     # Of the two newest buckets one page each.
     assert " 2 or more matches " in text
-    assert "Searched back to" in text
+    assert "Searched completely back to" in text
     other = make_channel()
     Channel.objects.filter(pk=other.pk).update(guild=channel.guild)
     write(other, recent_ids(3, minutes_ago=5), content="good evening")
@@ -97,7 +97,7 @@ def test_a_search_that_met_nothing_newer_says_back_to_when(
     monkeypatch.setattr(first_matches, "SECONDS", -1.0)
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
     assert "None found yet" in text
-    assert re.search(r"Searched back to \d+ \w+ \d{4}, \d\d:\d\d \. The preview searches everything\.", text)
+    assert re.search(r"Searched completely back to \d+ \w+ \d{4}, \d\d:\d\d \. The preview searches everything\.", text)
 
 
 def test_the_newest_buckets_are_read_also_if_the_time_is_over_before_the_first(
@@ -109,7 +109,7 @@ def test_the_newest_buckets_are_read_also_if_the_time_is_over_before_the_first(
     text = matches_of(sign_in(mona), channels=channel.pk, words="coins")
     # Of the last three days, of two older buckets, and of three of the oldest ones.
     assert f" {6 + 4 + first_matches.READS_AHEAD - 3} or more matches " in text
-    assert "Searched back to" in text
+    assert "Searched completely back to" in text
 
 
 def test_what_an_author_posted_elsewhere_hides_no_match_in_the_chosen_channel(
