@@ -116,9 +116,11 @@ def test_a_form_that_is_sent_twice_leads_to_the_undo_under_way(purge: Purge, mon
     second = client.post(url, {"reason": REASON})
     assert second["Location"] == f"/purges/{purge.pk}/?undo=earlier"
     page = client.get(second["Location"]).content.decode()
-    assert "Another request to restore these messages came first." in page
+    assert "Restoring these messages was already requested, as shown below. Nothing was done twice." in page
     assert "Restoring 40 messages" in page
     assert purge.undos.count() == 1
+    # So does the browser's button "back".
+    assert client.get(url)["Location"] == second["Location"]
 
 
 def test_a_second_person_is_led_to_the_undo_of_the_first(purge: Purge, mona: User, lena: User, sign_in: SignIn) -> None:
