@@ -55,3 +55,19 @@ def expect_confirmation(page: Page) -> None:
     ):
         expect(part).to_be_in_viewport(ratio=1)
     button.click(trial=True)
+
+
+def test_the_reason_is_the_third_key_away_on_a_preview_of_any_length(site: Site) -> None:
+    account = create_account("mona")
+    purge = in_thread(lambda: draft(account[0]))
+    with browse_as(account, site) as page:
+        page.goto(f"{site.url}/purges/{purge.pk}/")
+        for _ in range(2):
+            page.keyboard.press("Tab")
+        skip = page.get_by_role("link", name="Skip to the confirmation")
+        expect(skip).to_be_focused()
+        expect(skip).to_be_in_viewport(ratio=1)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        expect(page.get_by_label("Reason")).to_be_focused()
+        expect_confirmation(page)

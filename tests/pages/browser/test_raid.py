@@ -84,6 +84,18 @@ def test_an_account_opens_in_the_panel_and_the_selection_is_kept(long_raid: Raid
     assert page.url.endswith(f"/raids/{long_raid.channel.pk}/")
 
 
+def test_the_preview_is_the_third_key_away_however_many_accounts_there_are(
+    long_raid: Raid, site: Site, page: Page
+) -> None:
+    page.goto(f"{site.url}/raids/{long_raid.channel.pk}/")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the button that previews")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name=re.compile("^Preview .+ messages$"))).to_be_focused()
+
+
 def test_a_notice_that_comes_with_a_reload_is_in_view(long_raid: Raid, page: Page) -> None:
     finding = Finding.objects.filter(subject=str(long_raid.channel.pk))
     in_thread(lambda: finding.update(closed_at=ClockTimestamp()))
