@@ -71,6 +71,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
         "states": [(state.name.lower(), label) for state, label in LABELS.items()],
         "guilds": [_("Direct messages"), *guild_names(request.user, READ_HEALTH)],
         "filters": {name: request.GET[name] for name in ("server", "state", "q") if request.GET.get(name)},
+        "names_no_server": _names_no_server(query),
         "sort": request.GET.get("sort") or DEFAULT_SORT,
         "max_named": MAX_NAMED,
         "now": timezone.now(),
@@ -83,7 +84,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as CSV; an unknown figure is an empty cell."""
-    channels = iterate_channels(request.user, _parse_query(request))
+    channels = iterate_channels(request.user, _parse_export(request))
     return attach(as_csv(channels), "text/csv; charset=utf-8", "channels.csv")
 
 
@@ -91,7 +92,7 @@ def channels_csv(request: HttpRequest) -> StreamingHttpResponse:
 @permission_required(READ_HEALTH, raise_exception=True)
 def channels_json(request: HttpRequest) -> StreamingHttpResponse:
     """Export the channels of the same query as a JSON array; an unknown figure is null, an ID a string."""
-    channels = iterate_channels(request.user, _parse_query(request))
+    channels = iterate_channels(request.user, _parse_export(request))
     return attach(as_json(channels), "application/json", "channels.json")
 
 
@@ -109,6 +110,19 @@ def _parse_query(request: HttpRequest) -> ChannelQuery:
         state=_parse_state(query.get("state", "")),
         name=name,
     )
+
+
+def _parse_export(request: HttpRequest) -> ChannelQuery:
+    """Return the query of an export, which cannot say beside its rows why there are none. Raises `BadInput`."""
+    query = _parse_query(request)
+    if _names_no_server(query):
+        name = request.GET.get("server", "").strip()
+        raise BadInput(_("There is no server “%(name)s”. Enter its exact name or its ID.") % {"name": name})
+    return query
+
+
+def _names_no_server(query: ChannelQuery) -> bool:
+    return query.guilds is not None and not query.guilds
 
 
 def _read_name(query: QueryDict, parameter: str) -> str:

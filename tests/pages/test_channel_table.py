@@ -127,7 +127,14 @@ def test_channels_are_found_by_server_state_and_beginning_of_the_name(
     assert set(ids_on(read(client, f"q=%23{server.name.upper()} 3"))) == named
     assert set(ids_on(read(client, f"server={server.name.upper()}&sort=channel"))) < everything
     assert ids_on(read(client, f"server={server.name}&state=heavy")) == []
-    assert "No channels match these filters." in read(client, f"server={secrets.token_hex(9)}")
+    assert "No channels match these filters." in read(client, f"server={server.name}&state=heavy")
+
+
+def test_a_server_that_does_not_exist_is_no_empty_list(server: Server, otto: User, sign_in: SignIn) -> None:
+    client, part = sign_in(otto), server.name[:-1]
+    assert f"There is no server “{part}”. Enter its exact name or its ID." in read(client, f"server={part}")
+    for form in ("csv", "json"):
+        assert client.get(f"/health/channels.{form}?server={part}").status_code == 400, form
 
 
 def test_a_row_has_the_reason_of_its_state_and_the_age_of_each_figure(
