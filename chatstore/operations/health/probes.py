@@ -1,8 +1,9 @@
 """Probes: measure the cost of the newest page, nightly for active channels and on request.
 
-The nightly run covers channels that were recently written to or had deletes, those probed longest ago first,
-until its time budget is used up; the remaining ones come first the next night. A channel's daily row is written
-when it has been probed, so that an interrupted run continues where it was. If a page of a bucket has become
+The nightly run covers channels that were recently written to or had deletes, those probed longest ago first, until its
+time budget is used up; the remaining ones come first the next night. With the time that is left it probes other
+channels that were not probed for 90 days, so that the table of all channels knows each of them. A channel's daily row
+is written when it has been probed, so that an interrupted run continues where it was. If a page of a bucket has become
 three times as slow since before its last deletes, the files of the bucket are merged.
 """
 
@@ -231,14 +232,13 @@ def request_probes(channel_ids: Collection[int]) -> None:
 
     Their first figures are those of another content, and of servers that were busy with the filling.
     """
-    probed = ChannelDay.objects.filter(channel_id__in=channel_ids, read_ms__isnull=False)
-    subjects = {str(channel_id) for channel_id in probed.values_list("channel_id", flat=True)}
+    subjects = {str(channel_id) for channel_id in _probed(channel_ids).values_list("channel_id", flat=True)}
     for subject in ("", *sorted(subjects)):
         request_automatic_run("probe", subject=subject)
 
 
 def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
-    """Probe the active ones of the channels until `PROBE_SECONDS` have passed; return counts by name.
+    """Probe channels until `PROBE_SECONDS` have passed, the active ones first; return counts by name.
 
     Raises what `Claim.report_progress` raises, and `StoreUnavailable` if every read fails; finished probes are kept.
     A channel that cannot be read is due again in the next run.
@@ -247,7 +247,7 @@ def probe_channels(claim: Claim, due: Sequence[int]) -> dict[str, int]:
     give_up = time.monotonic() + settings.PROBE_SECONDS
     result = {"channels": 0, "buckets with deletes": 0, "failed": 0, "left for the next run": 0}
     consecutive_failures = 0
-    for number, (channel_id, had_deletes) in _active(due, now=now):
+    for number, (channel_id, had_deletes) in _in_turn(due, now=now):
         if time.monotonic() > give_up:
             return result | {"left for the next run": len(due) - number}
         claim.report_progress(done=number, total=len(due), what=_label_of(channel_id))
@@ -271,16 +271,30 @@ def _label_of(channel_id: int) -> str:
     return _("channel %(id)s", id=str(channel_id)) if channel is None else channel.full_name
 
 
-def _active(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
-    """Yield (index, (channel, whether it had deletes)) of channels with deletes or with rows in the newest buckets."""
+def _in_turn(due: Sequence[int], *, now: dt.datetime) -> Iterator[tuple[int, tuple[int, bool]]]:
+    """Yield (number of those before, (channel, whether it had deletes)) of the channels that a run probes.
+
+    First those with deletes or with rows in the newest buckets, then others that have rows and were never probed, as
+    far as is remembered.
+    """
     since = bucket_at(unix_ms(now)) - RECENT_BUCKETS + 1
+    idle: list[int] = []
     for start in range(0, len(due), CHANNELS_PER_CHECK):
         some = due[start : start + CHANNELS_PER_CHECK]
         with_deletes = set(_deletes(now).filter(channel_id__in=some).values_list("channel_id", flat=True))
+        probed = set(_probed(some).values_list("channel_id", flat=True))
         newest = ledger.read_newest_buckets(some)
         for number, pk in enumerate(some, start):
             if pk in with_deletes or newest.get(pk, since - 1) >= since:
-                yield number, (pk, pk in with_deletes)
+                yield number - len(idle), (pk, pk in with_deletes)
+            elif pk in newest and pk not in probed:
+                idle.append(pk)
+    for number, pk in enumerate(idle, len(due) - len(idle)):
+        yield number, (pk, False)
+
+
+def _probed(channel_ids: Collection[int]) -> QuerySet[ChannelDay]:
+    return ChannelDay.objects.filter(channel_id__in=channel_ids, read_ms__isnull=False)
 
 
 def _probe_buckets(channel_id: int, *, now: dt.datetime) -> int:

@@ -7,6 +7,7 @@ from pytest_django import Settings
 
 from chatstore.domain.buckets import bucket_at, bucket_ids, bucket_of
 from chatstore.domain.errors import BadInput
+from chatstore.domain.health import ChannelState
 from chatstore.domain.live import EMPTY
 from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.runs import RunState
@@ -131,9 +132,8 @@ def write_now(channel_id: int) -> None:
     write_messages(channel_id, [first_id_at(now_ms() - MINUTE_MS)])
 
 
-def test_a_nightly_run_probes_only_channels_with_writes_or_deletes() -> None:
+def test_a_nightly_run_probes_channels_with_writes_or_deletes_and_not_those_that_never_had_a_message() -> None:
     quiet, busy, purged = make_channel(), make_channel(), make_channel()
-    write_messages(quiet, old_ids(3))
     write_now(busy)
     ids = old_ids(3)
     write_messages(purged, ids)
@@ -144,6 +144,19 @@ def test_a_nightly_run_probes_only_channels_with_writes_or_deletes() -> None:
     assert result == {"channels": 2, "buckets with deletes": 1, "failed": 0, "left for the next run": 0}
     assert not ChannelDay.objects.filter(channel_id=quiet).exists()
     assert "page_us" in noted(purged, bucket_of(ids[0]))
+
+
+def test_a_quiet_channel_is_probed_once_after_the_active_ones(settings: Settings) -> None:
+    quiet, busy = make_channel(), make_channel()
+    write_messages(quiet, old_ids(3))
+    write_now(busy)
+    claim = claim_probe()
+    turns = list(probes._in_turn([quiet, busy], now=postgres_now()))
+    assert turns == [(0, (busy, False)), (1, (quiet, False))]
+    assert probes.probe_channels(claim, [quiet])["channels"] == 1
+    assert read_channel_health(None, quiet).state is not ChannelState.UNKNOWN
+    assert probes.probe_channels(claim, [quiet])["channels"] == 0
+    finish(claim)
 
 
 def test_a_nightly_run_counts_the_tombstones_of_many_deletes() -> None:
