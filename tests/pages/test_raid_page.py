@@ -151,17 +151,16 @@ def test_the_sample_of_an_account_with_a_shared_text_is_such_a_text(mona: User, 
 
 def test_accounts_and_groups_name_whom_and_what_their_texts_mention(mona: User, sign_in: SignIn) -> None:
     channel, ids = make_channel(guild="Harbour"), recent_ids(4, minutes_ago=5)
-    pier, wilma = make_channel(guild=channel.guild, name="pier"), ChatUser.objects.create(id=fresh_id(), name="wilma")
+    pier, name = make_channel(guild=channel.guild, name="pier"), f"wilma{fresh_id()}"
+    wilma = ChatUser.objects.create(id=fresh_id(), name=name)
     accounts = recent_ids(4, minutes_ago=90, apart_ms=60_000)
     for account, message_id in zip(accounts, ids, strict=True):
         text = f"**free coins** for <@{wilma.pk}> in <#{pier.pk}>, really"
         write(channel, [message_id], author=account, content=text)
     html = sign_in(mona).get(f"/raids/{channel.pk}/").content.decode()
-    shown = re.findall(
-        r'class="(clip quiet small|similar-text small)"[^>]*>(free coins for @wilma in #pier, really)', html
-    )
-    assert len([css for css, _ in shown if css.startswith("clip")]) == 4
-    assert len([css for css, _ in shown if css.startswith("similar")]) == 3
+    shown = f"free coins for @{name} in #pier, really"
+    counts = [len(re.findall(f'class="{css} small"[^>]*>{shown}', html)) for css in ("clip quiet", "similar-text")]
+    assert counts == [4, 3]
 
 
 def test_the_form_leads_to_a_preview_of_these_accounts_in_this_time(raid: Raid, mona: User, sign_in: SignIn) -> None:

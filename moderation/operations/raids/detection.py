@@ -28,7 +28,7 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.records import Problem, sync_findings
 from chatstore.operations.rights import VIEW_CHANNELS, in_scope, scope_for
 from chatstore.store.activity import SLOT_MINUTES, busy_channels, posts_of_hour
-from moderation.domain.raids import Assessment, Limits
+from moderation.domain.raids import PAUSE_MS, Assessment, Limits
 from moderation.models import RaidSettings, Step
 from moderation.operations.access.audit import record_action
 from moderation.operations.access.visibility import ADD_PURGE, Actor, channel_for, require
@@ -43,6 +43,9 @@ RAID = "raid"
 
 LOOK_BACK_MS = 30 * MINUTE_MS
 """A raid is reported for half an hour after its last message, unless it is purged: its messages are still there."""
+
+MAX_EARLIER = 8
+"""How many half hours before that are read to find the beginning of a raid."""
 
 MAX_UNREADABLE = 20
 """Channels that could not be read in one check, after which no other is tried: each may take seconds."""
@@ -114,20 +117,28 @@ def _check(
                 continue
             if is_dismissed(channel_id):
                 continue
-            assessment = _assess(channel_id, own.limits, now_ms=now_ms)
+            since_ms = now_ms - LOOK_BACK_MS if known is None else known.details["since_ms"] - PAUSE_MS
+            assessment = _assess(channel_id, own.limits, since_ms=since_ms, now_ms=now_ms)
         except (StoreUnavailable, TooManyTombstones) as error:
             logger.warning("could not check channel %s for a raid: %s", channel_id, error)
             unchecked.append(str(channel_id))
             continue
-        if assessment.is_raid:
+        if assessment.is_raid and ms_of(assessment.last_id) >= now_ms - LOOK_BACK_MS:
             found[str(channel_id)] = _describe_raid(channel, assessment, known=known)
     if unchecked:
         logger.warning("%s of %s channels could not be checked for raids", len(unchecked), len(channel_ids))
     return found, unchecked
 
 
-def _assess(channel_id: int, limits: Limits, *, now_ms: int) -> Assessment:
-    return assess_channel(channel_id, limits, first_id=first_id_at(now_ms - LOOK_BACK_MS), now_ms=now_ms).assessment
+def _assess(channel_id: int, limits: Limits, *, since_ms: int, now_ms: int) -> Assessment:
+    """Assess the messages since a time, and earlier ones as long as the raid seems to have begun before."""
+    for _earlier in range(MAX_EARLIER + 1):
+        recent = assess_channel(channel_id, limits, first_id=first_id_at(since_ms), now_ms=now_ms)
+        began_ms = ms_of(recent.assessment.first_id)
+        if not (recent.is_complete and recent.assessment.is_raid) or began_ms >= since_ms + PAUSE_MS:
+            break
+        since_ms = began_ms - LOOK_BACK_MS
+    return recent.assessment
 
 
 def _least_rate() -> int:
@@ -154,7 +165,7 @@ def _describe_raid(channel: Channel, assessment: Assessment, *, known: Finding |
     )
     since = ms_of(assessment.first_id)
     if known is not None:
-        # A long raid began before what is read now.
+        # Of a large raid only the newest messages are read.
         since = min(since, known.details["since_ms"])
     details: Mapping[str, object] = {
         "channel": str(channel.pk),

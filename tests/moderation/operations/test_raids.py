@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -49,8 +50,8 @@ def write_noticed_raid() -> Raid:
     return raid
 
 
-def reported(raid: Raid) -> Finding | None:
-    check_raids(postgres_now())
+def reported(raid: Raid, *, minutes_later: float = 0) -> Finding | None:
+    check_raids(postgres_now() + dt.timedelta(minutes=minutes_later))
     return Finding.objects.open().filter(kind=RAID, subject=str(raid.channel.pk)).first()
 
 
@@ -75,6 +76,24 @@ def test_a_raid_is_reported_previewed_exactly_and_over_once_it_is_purged(mona: U
     run_to_end(confirm(mona, purge))
     assert ids_of(raid.channel, *buckets) == raid.other_ids
     assert reported(raid) is None
+
+
+def test_a_raid_that_began_before_what_is_read_first_is_reported_from_its_beginning(mona: User) -> None:
+    raid = write_raid(each=90, apart_ms=2_500)
+    wait_until(lambda: raid.channel.pk in busy_channels(20))
+    finding = reported(raid)
+    assert finding is not None
+    assert "1,080 messages by 12 accounts in 44 min 57 s" in str(finding.summary)
+    review = review_raid(mona, raid.channel.pk, start_ms=None, end_ms=None)
+    assert review.assessment.count == len(raid.raid_ids)
+    assert 0 <= ms_of(raid.raid_ids[0]) - review.start_ms < MINUTE_MS
+
+
+def test_the_numbers_of_a_raid_stay_until_half_an_hour_after_its_last_message() -> None:
+    raid = write_noticed_raid()
+    summaries = {str(found.summary) for later in (0, 15, 29) if (found := reported(raid, minutes_later=later))}
+    assert summaries == {"Possible raid in #general (Tidewalkers): 60 messages by 12 accounts in 1 min 28 s"}
+    assert reported(raid, minutes_later=31) is None
 
 
 def test_a_raid_is_notified_once_by_webhook_and_mail_with_its_text(settings: Settings) -> None:
