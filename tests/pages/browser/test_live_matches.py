@@ -49,6 +49,20 @@ def test_a_form_that_is_filled_in_already_shows_its_matches(site: Site) -> None:
         expect_text(page.get_by_role("region", name="First matches"), "2 matches", again=page.reload)
 
 
+def test_a_match_opens_beside_the_form_which_stays_filled_in(site: Site) -> None:
+    account = create_account("mona")
+    with browse_as(account, site) as page:
+        channel = in_thread(fill_channel)
+        page.goto(f"{site.url}/channels/{channel.pk}/delete/")
+        words = page.get_by_label("Containing words", exact=True).first
+        words.press_sequentially("morning", delay=20)
+        link = page.get_by_role("region", name="First matches").get_by_role("link", name="(opens in a new tab)").first
+        with page.context.expect_page() as opened:
+            link.click()
+        expect(opened.value.locator(".msg", has_text="good morning").first).to_be_visible()
+        expect(words).to_have_value("morning")
+
+
 def test_a_click_on_a_bar_zooms_without_a_new_page(site: Site) -> None:
     account = create_account("mona")
     with browse_as(account, site) as page:
