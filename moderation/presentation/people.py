@@ -9,6 +9,9 @@ from django.utils.translation import gettext as _
 from chatstore.domain.controls import show_hidden
 from moderation.presentation.formats import format_datetime, format_short_day, keep_together
 
+SEPARATOR = " · "
+"""Between the facts of a note."""
+
 
 def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, to_the_minute: bool = False) -> str:
     """Return a handle and the creation of the account: "@victor.deals · bot · account created 11 Mar 2024".
@@ -18,7 +21,7 @@ def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, 
     parts = [show_hidden(handle), *([_("bot")] if is_bot else [])]
     if made_at is not None:
         parts.append(describe_age(made_at, to_the_minute=to_the_minute))
-    return " · ".join(parts)
+    return SEPARATOR.join(parts)
 
 
 def name_unknown(user_id: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
@@ -38,6 +39,8 @@ from moderation.presentation.terms import TERMS
 from moderation.presentation.texts import translate
 
 register = template.Library()
+
+_user_name_at_end = re.compile(r"\([^()\s]+\)$")
 
 register.filter("staff_name_text", distinct_name_of)
 
@@ -448,7 +451,13 @@ def excerpt(text: str, users: Mapping[int, object] = _NO_USERS) -> str:
 
 
 def draw_staff_name(name: str) -> SafeString:
-    """Render the name of a staff account within a text, on one line where it fits. name: as it is shown."""
+    """Render the name of a staff account within a text, on one line where it fits. name: as it is shown.
+
+    A user name at its end does not break at its hyphen either.
+    """
+    if user_name := _user_name_at_end.search(name):
+        pattern = '<bdi class="staff-name">{}<span class="user-name">{}</span></bdi>'
+        return fill(pattern, name[: user_name.start()], user_name.group())
     return fill('<bdi class="staff-name">{}</bdi>', name)
 
 

@@ -337,7 +337,7 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
     in_all = _draw_in_all(gap.in_all) if may_view_purges and gap.in_all and gap.in_all > line.total else ""
     return fill(
         '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n'
-        '<span class="gap-line">\n<span>{}</span>\n{}\n{}\n{}\n</span>\n</p>\n',
+        '<span class="gap-line">\n<span>{}</span>\n{}\n<span class="gap-line">\n{}\n{}\n</span>\n</span>\n</p>\n',
         "" if line.is_collapsed else " single",
         gap.purge_id,
         line.total,
@@ -457,7 +457,7 @@ def _draw_named(name: SafeString, handle: str) -> SafeString:
 def _draw_age(person: ChatUser) -> SafeString | str:
     """Render the account's age, after the time of the message so that it is not taken for it. Phones have no room."""
     made_at = account_made_at(person.pk, now=timezone.now())
-    return fill('\n<span class="age quiet">· {}</span>', describe_age(made_at)) if made_at else ""
+    return fill('\n<span class="age quiet">{}</span>', describe_age(made_at)) if made_at else ""
 
 
 def _draw_time(message: Message, page: Page) -> SafeString:

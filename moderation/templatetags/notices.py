@@ -45,7 +45,7 @@ class Notice:
 
     severity: str
     label: str
-    text: str
+    facts: Sequence[str]
     url: str
     action: str
     purge: tuple[str, str] | None = None
@@ -82,10 +82,10 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
     mark_shared_names(user, (shown.purge.moderator for shown in purges.values()), right=VIEW_PURGES)
     for raid, since in began.items():
         channel_id = int(raid.subject)
-        text = fill_named(_("%(raid)s · began %(when)s"), raid=visible(raid.summary), when=ago(since))
+        facts = (visible(raid.summary), fill_named(_("began %(when)s"), when=ago(since)))
         purge = _describe_purge(user, purges[channel_id]) if channel_id in purges else None
         action = _("Review") if purge else _("Review and clear")
-        yield Notice("critical", _("raid"), text, url_of("raid", channel_id), action, purge, [f"finding-{raid.pk}"])
+        yield Notice("critical", _("raid"), facts, url_of("raid", channel_id), action, purge, [f"finding-{raid.pk}"])
     if len(began) == MAX_NOTICES and (others := count_raids(user, except_in=hidden) - MAX_NOTICES) > 0:
         pattern = ngettext(
             "%(count)s more possible raid; its channel is marked",
@@ -93,7 +93,7 @@ def _raids(user: Actor, *, hidden: int | None) -> Iterator[Notice]:
             others,
         )
         counted = pattern % {"count": format_number(others)}
-        yield Notice("critical", _("raid"), counted, url_of("home"), _("Show channels"))
+        yield Notice("critical", _("raid"), [counted], url_of("home"), _("Show channels"))
 
 
 def _describe_purge(user: Actor, shown: ShownPurge) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def _waiting(user: Actor, approvals: _Waiting[PurgeApproval], erasures: _Waiting
         *(f"approval-{request.pk}" for request in approvals.requests),
         *(f"erasure-{request.pk}" for request in erasures.requests),
     ]
-    yield Notice("warning", _("your approval"), text, url, _("Review"), keys=keys)
+    yield Notice("warning", _("your approval"), [text], url, _("Review"), keys=keys)
 
 
 def _describe_approval(request: PurgeApproval) -> tuple[str, str]:

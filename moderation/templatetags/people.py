@@ -11,9 +11,9 @@ from chatstore.models import ChatUser
 from moderation.operations.access.visibility import name_of
 from moderation.operations.lookup.chat_users import account_made_at
 from moderation.presentation.avatars import initials_of, tone_of
-from moderation.presentation.html import fill
+from moderation.presentation.html import dotted, fill
 from moderation.presentation.page_urls import url_of
-from moderation.presentation.people import describe_account, name_unknown
+from moderation.presentation.people import SEPARATOR, describe_account, name_unknown
 from moderation.templatetags.chat import visible
 
 register = template.Library()
@@ -41,13 +41,13 @@ def person_line(context: template.Context, person: ChatUser) -> SafeString:
     """Render a chat user: the avatar, the name, with a link where the viewer may see users, handle, account's age."""
     name = fill("<bdi>{}</bdi>", visible(person))
     return fill(
-        '<span class="person-line">\n{}\n<span class="person">\n{}\n<bdi class="quiet small">{}</bdi>\n'
+        '<span class="person-line">\n{}\n<span class="person">\n{}\n<bdi class="dotted quiet small">{}</bdi>\n'
         "</span>\n</span>",
         avatar(person),
         fill('<a class="author" href="{}">{}</a>', url_of("user", person.pk), name)
         if context["perms"]["chatstore"]["view_chatuser"]
         else fill('<span class="author">{}</span>', name),
-        account_note(person),
+        facts(account_note(person)),
     )
 
 
@@ -64,6 +64,12 @@ def account_note(person: ChatUser) -> str:
     return describe_account(person.distinct_handle, is_bot=person.is_bot, made_at=made_at)
 
 
+@register.filter
+def facts(note: str) -> SafeString:
+    """Render a note such as that of `account_note` for an element of the class "dotted"."""
+    return dotted(note.split(SEPARATOR))
+
+
 def account_title(person: ChatUser) -> str:
     """Return the title of a name: what `account_note` does, and the ID."""
-    return f"{account_note(person)} · {person.pk}"
+    return f"{account_note(person)}{SEPARATOR}{person.pk}"

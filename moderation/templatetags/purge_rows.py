@@ -17,7 +17,7 @@ from moderation.domain.state_labels import AWAITING_APPROVAL
 from moderation.domain.states import PurgeState
 from moderation.operations.selection.summary import ListedProgress, ListedPurge
 from moderation.presentation import formats
-from moderation.presentation.html import fill, fill_each, fill_named, join
+from moderation.presentation.html import dotted, fill, fill_each, fill_named, join
 from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import ago, staff_name, state_chip, until_day, visible
 from moderation.views.purge_preview import BucketRow
@@ -66,12 +66,11 @@ def purge_line(listed: ListedPurge, *, awaits: str = "") -> SafeString:
         notes.append(fill("“<bdi>{}</bdi>”", Truncator(visible(purge.reason)).chars(REASON_CHARACTERS)))
     return fill(
         '<div class="purge-line">\n<span class="spread">\n<a class="title" href="{}">{}</a>\n{}\n</span>\n'
-        '<span class="quiet small">\n{}\n</span>\n</div>\n',
+        '<span class="dotted quiet small">\n{}\n</span>\n</div>\n',
         url_of("purge", purge.pk),
         visible(listed.title),
         fill('<span class="chip warning">{}</span>', awaits) if awaits else state_chip(purge, listed.state_label),
-        # A line never begins with a dot.
-        join(notes, "\u00a0·\n"),
+        dotted(notes),
     )
 
 

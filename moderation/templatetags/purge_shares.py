@@ -16,7 +16,7 @@ from moderation.presentation.html import fill, fill_named, join
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.people import name_unknown
 from moderation.templatetags.chat import visible
-from moderation.templatetags.people import account_note, avatar
+from moderation.templatetags.people import account_note, avatar, facts
 
 register = template.Library()
 
@@ -51,7 +51,7 @@ def _draw_author(author: AuthorShare, context: template.Context) -> SafeString:
         '<a href="{}?author={}">{}</a>\n<progress max="{}" value="{}" aria-label="{}: {}"></progress>\n{}{}</div>\n',
         avatar(user, "s") if user else "",
         who,
-        fill('<bdi class="quiet small">{}</bdi>\n', account_note(user)) if user else "",
+        fill('<bdi class="dotted quiet small">{}</bdi>\n', facts(account_note(user))) if user else "",
         url_of("purge_messages", purge.pk),
         author.user_id,
         fill_named(count, shown=shown),

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from moderation.presentation import formats
-from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.html import dotted, fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.templatetags.chat import ago, visible
@@ -40,7 +40,8 @@ def _draw_line(line: AccountLine, text: str, *, may_view_users: bool) -> SafeStr
         '<li class="account-line">\n<label class="account-choice">\n'
         '<input type="checkbox" name="account" value="{}" data-messages="{}"{}{}{}>\n'
         '<span class="avatar s tone{}" aria-hidden="true">{}</span>\n'
-        '<span class="account-who"><bdi class="author">{}</bdi>{}<span class="quiet small">{}</span></span>\n</label>\n'
+        '<span class="account-who"><bdi class="author">{}</bdi>{}<span class="dotted quiet small">{}</span></span>\n'
+        "</label>\n"
         '<span class="num small">{}</span>\n'
         '<p class="account-signs">\n{}<bdi class="clip quiet small">{}</bdi>\n</p>\n</li>\n',
         line.account.author_id,
@@ -60,10 +61,8 @@ def _draw_line(line: AccountLine, text: str, *, may_view_users: bool) -> SafeStr
 
 
 def _describe_age(line: AccountLine) -> SafeString:
-    handle = fill("\n<bdi>{}</bdi> ·\n", visible(line.handle)) if line.handle else ""
-    if line.created_at is None:
-        return fill("{}{}", handle, _("age unknown"))
-    return fill("{}{}", handle, fill_named(_("created %(ago)s"), ago=ago(line.created_at)))
+    age = fill_named(_("created %(ago)s"), ago=ago(line.created_at)) if line.created_at else _("age unknown")
+    return dotted([*([fill("<bdi>{}</bdi>", visible(line.handle))] if line.handle else []), age])
 
 
 def _draw_count(line: AccountLine, count: int, *, may_view_users: bool) -> SafeString | str:

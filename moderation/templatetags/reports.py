@@ -18,7 +18,7 @@ from chatstore.models import ChatUser, ReportCase
 from moderation.operations.access.staff_names import distinct_name_of
 from moderation.operations.reports.queue import MAX_COUNTED, CasePage, ListedCase, OpenCases, count_open_cases
 from moderation.presentation import formats
-from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.html import dotted, fill, fill_named, join
 from moderation.presentation.markup import shorten
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.reports import CATEGORY_LABELS, RESOLUTION_LABELS, format_capped
@@ -34,9 +34,6 @@ REPEATED = 2
 TEXT_CHARACTERS = 120
 """Characters of a reported message in a list: more than its line has room for."""
 
-
-_SEPARATOR = "\u00a0· "
-"""A line never begins with a dot."""
 
 _OPEN_CASES = "_open_cases"
 """Attribute of the account of a request."""
@@ -127,7 +124,7 @@ def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: b
     return fill(
         '<li>\n<a class="case-link" href="{}"{}>\n<span class="case-top">\n{}'
         '<span class="clip"><b><bdi>{}</bdi></b>{}</span>\n<span class="case-fact">{}</span>\n</span>\n'
-        '{}\n<span class="case-fact case-place" title="{}">{}</span>\n</a>\n</li>',
+        '{}\n<span class="dotted case-fact case-place" title="{}">{}</span>\n</a>\n</li>',
         url_of("report", case.pk),
         SafeString(' aria-current="true"') if is_current else "",
         avatar(listed.author, "xs") if listed.author is not None else "",
@@ -136,7 +133,7 @@ def _draw_case(listed: ListedCase, users: Mapping[int, object], *, is_current: b
         line.side,
         _draw_text(_draw_message(listed, users), line.notes),
         visible(case.channel.full_name),
-        join((*line.facts, fill("<bdi>{}</bdi>", visible(case.channel.full_name))), _SEPARATOR),
+        dotted((*line.facts, fill("<bdi>{}</bdi>", visible(case.channel.full_name)))),
     )
 
 
@@ -145,7 +142,7 @@ def _draw_text(message: SafeString, notes: Sequence[SafeString]) -> SafeString:
     if not notes:
         return message
     pattern = '<span class="case-line">\n{}\n<span class="case-fact clip case-notes">{}</span>\n</span>'
-    return fill(pattern, message, join(notes, _SEPARATOR))
+    return fill(pattern, message, join(notes, " · "))
 
 
 def _draw_message(listed: ListedCase, users: Mapping[int, object]) -> SafeString:

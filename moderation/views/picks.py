@@ -39,7 +39,7 @@ from moderation.operations.selection.suggestions import (
 )
 from moderation.presentation.avatars import initials_of, tone_of
 from moderation.presentation.formats import format_count, format_number, keep_together
-from moderation.presentation.people import describe_account
+from moderation.presentation.people import SEPARATOR, describe_account
 
 CHANNEL_FIELDS = ("channels", "except_channels")
 
@@ -245,12 +245,12 @@ def _with_minute(row: Named, pick: Pick) -> Pick:
 
 def _with_id(row: Named, pick: Pick) -> Pick:
     number = gettext("ID %(id)s") % {"id": row.pk}
-    return pick._replace(note=" · ".join(filter(None, (pick.note, number))))
+    return pick._replace(note=SEPARATOR.join(filter(None, (pick.note, number))))
 
 
 def _describe_channel(channel: Channel) -> Pick:
     place = (channel.guild.name if channel.guild else gettext("Direct messages"), channel.category)
-    return Pick(str(channel.pk), show_hidden(str(channel)), show_hidden(" · ".join(filter(None, place))))
+    return Pick(str(channel.pk), show_hidden(str(channel)), show_hidden(SEPARATOR.join(filter(None, place))))
 
 
 def _describe_user(user: ChatUser, *, to_the_minute: bool = False) -> Pick:

@@ -55,7 +55,7 @@ def test_users_of_the_same_name_are_told_apart_and_chosen(victors: list[ChatUser
     page = refused.content.decode()
     assert "Which one do you mean?" in page
     for victor in victors:
-        assert f"@{victor.name} · account created 11\u00a0Mar\u00a02024" in page
+        assert f"<span>@{victor.name}</span>\n<span>account created 11\u00a0Mar\u00a02024</span>" in page
     chosen = candidates_of(page)
     assert chosen == [f"author:{victor.pk}:@{name}" for victor in sorted(victors, key=lambda user: user.name)]
     page = client.post(url, {"authors": f"@{name}, 7", "words": "hello", "choose": chosen[1]}).content.decode()
@@ -78,7 +78,8 @@ def test_users_of_the_same_name_are_told_apart_by_their_messages_in_the_channel(
         client.post(f"/channels/{channel.pk}/delete/", typed),
         client.post("/delete/summary/", {**typed, "channels": str(channel.pk)}),
     ):
-        notes = re.findall(r'<bdi class="quiet small">@(v\d)-.* · (\d+\xa0messages here)</bdi>', page.content.decode())
+        pattern = r'<bdi class="dotted quiet small"><span>@(v\d)-.*\n.*\n<span>(\d+\xa0messages here)</span></bdi>'
+        notes = re.findall(pattern, page.content.decode())
         assert notes == [("v1", "3\u00a0messages here"), ("v0", "0\u00a0messages here")]
 
 
@@ -100,7 +101,7 @@ def test_channels_of_the_same_name_are_told_apart_by_guild_and_category(mona: Us
     client = sign_in(mona)
     page = client.post("/delete/", {"channels": name, "words": "hello"}).content.decode()
     check_harmless(page)
-    assert "Harbour &lt;b&gt;1&lt;/b&gt; · Piers" in page
+    assert "<span>Harbour &lt;b&gt;1&lt;/b&gt;</span>\n<span>Piers</span>" in page
     assert candidates_of(page) == [f"channel:{channel.pk}:{name}" for channel in sorted(channels, key=lambda c: c.pk)]
     page = client.post("/delete/", {"channels": name, "choose": candidates_of(page)[0]}).content.decode()
     assert f'value="{min(channel.pk for channel in channels)}"' in page
@@ -184,7 +185,7 @@ def test_messages_show_the_handles_of_their_authors_and_the_ages_of_the_accounts
     client = sign_in(mona)
     purge = preview(mona, everything(channel))
     # The age is after the time of the message, which it would be taken for.
-    shown = [(f"@{name}", "· account created 11\u00a0Mar\u00a02024") for name in ("v[RLO]&lt;b&gt;", victors[1].name)]
+    shown = [(f"@{name}", "account created 11\u00a0Mar\u00a02024") for name in ("v[RLO]&lt;b&gt;", victors[1].name)]
     assert handles_of(client.get(f"/purges/{purge.pk}/").content.decode()) == shown
     assert handles_of(client.get(f"/purges/{purge.pk}/messages/").content.decode()) == shown
     assert handles_of(client.get(f"/channels/{channel.pk}/").content.decode()) == shown
@@ -202,12 +203,12 @@ def test_those_of_one_name_and_handle_are_told_apart_by_the_same_end_of_the_id_e
     ends = [f"(...{victor.pk % 10_000:04})" for victor in victors]
     page = client.get(f"/purges/{purge.pk}/").content.decode()
     assert f"by {name} {ends[1]} in" in html.unescape(page)
-    assert f'<bdi class="quiet small">@{handle} {ends[1]} · account created' in page  # by author
+    assert f"<span>@{handle} {ends[1]}</span>\n<span>account created" in page  # by author
     assert f'<bdi class="handle quiet">@{handle} {ends[1]}</bdi>' in page
     whole = client.get(f"/purges/{preview(mona, everything(channel)).pk}/").content.decode()
     timeline = client.get(f"/channels/{channel.pk}/").content.decode()
     for end in ends:
-        assert f'<bdi class="quiet small">@{handle} {end} · account created' in whole
+        assert f"<span>@{handle} {end}</span>\n<span>account created" in whole
         assert f'<bdi class="handle quiet">@{handle} {end}</bdi>' in timeline
     # The user's page and the results of a search.
     for victor, end in zip(victors, ends, strict=True):
@@ -218,7 +219,7 @@ def test_those_of_one_name_and_handle_are_told_apart_by_the_same_end_of_the_id_e
     chips = client.get(f"/channels/{channel.pk}/delete/", {"authors": victors[1].pk}).content.decode()
     assert f"@{handle} {ends[1]} " in chips
     asked = client.post(f"/channels/{channel.pk}/delete/", {"authors": name}).content.decode()
-    assert all(f"@{handle} {end} · " in asked for end in ends)
+    assert all(f"<span>@{handle} {end}</span>" in asked for end in ends)
     suggested = client.get("/delete/suggestions/", {"q": name}).content.decode()
     assert all(f"@{handle} {end}" in suggested for end in ends)
 

@@ -98,4 +98,5 @@ def test_moderators_of_the_same_name_are_listed_with_their_user_names(mona: User
             page = read_page(client, path if path == "/" else f"{path}&by={account.username}")
             assert f"Mona {family} ({account.username})" in line_of(purges[account], page), path
         page = read_page(client, path if path == "/" else f"{path}&by={single.username}")
-        assert f"Lena {family} ·" in line_of(purges[single], page), path
+        assert f"Lena {family}" in line_of(purges[single], page), path
+        assert f"Lena {family} (" not in line_of(purges[single], page), path

@@ -244,7 +244,7 @@ def test_the_page_shows_that_another_purge_still_covers_the_message(
     second = purge_now(mona, choose(channel.pk, message_ids=[ids[4]]))
     html = page_of(client, channel, ids[4])
     assert html.index(f"/purges/{second.pk}/") < html.index("Purges that included this message")
-    assert re.search(r"Undo by [^<]* ·\s*restored this message", html)
+    assert re.search(r"Undo by [^<]*</span>\s*<span>restored this message", html)
     assert [int(i) for i in re.findall(r'class="title" href="/purges/(-?\d+)/"', html)] == [second.pk, first.pk]
 
 

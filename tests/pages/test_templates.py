@@ -34,6 +34,12 @@ def test_no_time_has_utc_written_beside_it() -> None:
     assert not [f"{path}:{number}" for path, number, line in lines() if re.search(r"[%}]} UTC", line)]
 
 
+def test_dots_between_facts_are_set_by_the_style_sheet() -> None:
+    """Written into a text, a dot begins or ends a line where the text wraps."""
+    never_wraps = {"base_bare.html", "moderation/search/_jump.html"}
+    assert {str(path) for path, _number, line in lines() if "·" in line} == never_wraps
+
+
 def test_every_class_of_the_stylesheet_is_used() -> None:
     """A class that was renamed in one place only loses its style without any error."""
     app = PROJECT_ROOT / "moderation"

@@ -183,9 +183,13 @@ class Picker {
       option.setAttribute("role", "option");
       option.id = `${this.options.id}-${index}`;
       name.textContent = pick.label;
-      note.textContent = pick.note;
+      for (const fact of pick.note.split(" · ")) {
+        const part = document.createElement("span");
+        part.textContent = fact;
+        note.append(part, " ");
+      }
       name.className = "option-name";
-      note.className = "quiet small";
+      note.className = "dotted quiet small";
       count.className = "option-count quiet small";
       option.append(...avatarOf(pick), name, note, count);
       return option;

@@ -25,12 +25,15 @@ OVERLAPS = """line => {
 
 
 DOTS = """outcome => {
-  const read = () => getComputedStyle(outcome, "::after").content;
+  const read = () => {
+    const name = outcome.nextElementSibling;
+    return getComputedStyle(outcome, "::after").content + (name ? getComputedStyle(name, "::before").content : "");
+  };
   const before = read();
   while (outcome.nextElementSibling) outcome.nextElementSibling.remove();
   return [before, read()];
 }"""
-"""What follows an outcome beside a name, and what follows it alone, where it has nothing to part."""
+"""What is between an outcome and a name, and what follows it alone, where it has nothing to part."""
 
 
 def resolve_reports(names: Sequence[str]) -> None:
