@@ -38,7 +38,7 @@ _EXAMPLES = {
     "after": gettext_lazy("such as yesterday 14:30"),
     "before": gettext_lazy("such as 20 minutes ago"),
     "words": gettext_lazy("such as free “cheap coins”"),
-    "any_words": gettext_lazy("such as nitro giveaway “click here”"),
+    "any_words": gettext_lazy("such as nitro “click here”"),
     "similar": gettext_lazy("Text, or a message link"),
     "account_days": gettext_lazy("such as 7"),
     "joined_minutes": gettext_lazy("such as 10"),
@@ -99,9 +99,7 @@ class TermsForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 1}),
     )
     account_days = forms.CharField(required=False, max_length=9, label=gettext_lazy("Account younger than (days)"))
-    joined_minutes = forms.CharField(
-        required=False, max_length=9, label=gettext_lazy("Posted within (minutes after joining)")
-    )
+    joined_minutes = forms.CharField(required=False, max_length=9, label=gettext_lazy("Joined within (minutes)"))
     first_seen_hours = forms.CharField(required=False, max_length=9, label=gettext_lazy("First seen within (hours)"))
     pattern = forms.CharField(required=False, max_length=500, strip=False, label=gettext_lazy("Matching"))
     has = forms.MultipleChoiceField(required=False, choices=_HAS, widget=forms.CheckboxSelectMultiple)
