@@ -6,6 +6,11 @@ const panel = document.getElementById("panel");
 let panelOpener = null;
 let isOpening = false;
 
+// The numbers of a user who is no longer shown would replace those of another one, or find nothing to replace.
+function abortCounting() {
+  for (const part of panel.querySelectorAll("[hx-get]")) window.htmx.trigger(part, "htmx:abort");
+}
+
 function openPanel(link) {
   const url = new URL("panel/", link.href);
   const isUser = /\/users\/\d+\/panel\/$/.test(url.pathname);
@@ -14,6 +19,7 @@ function openPanel(link) {
   isOpening = true;
   // A second click replaces the first one's request; app.js says why a request failed.
   window.htmx.trigger(panel, "htmx:abort");
+  abortCounting();
   window.htmx.ajax("GET", url.pathname + url.search, { source: panel, target: panel, swap: "innerHTML" }).catch(() => {});
 }
 
@@ -32,6 +38,7 @@ function showPanel() {
 
 function closePanel() {
   setOpen(false);
+  abortCounting();
   panel.replaceChildren();
   panelOpener?.focus({ preventScroll: true });
   panelOpener = null;
