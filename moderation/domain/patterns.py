@@ -69,6 +69,12 @@ def compile_any_word(text: str) -> Any:
     return re2.compile("|".join(_whole(term) for term in _terms_of(text)), _options())
 
 
+def single_phrase(text: str) -> str:
+    """Return the "quoted phrase" if the text is nothing else, or ""."""
+    terms = _terms_of(text)
+    return terms[0] if len(terms) == 1 and len(terms[0].split()) > 1 else ""
+
+
 def _terms_of(text: str) -> list[str]:
     check_text(text)
     terms = [" ".join((phrase or word).split()) for phrase, word in _TERM.findall(text)]

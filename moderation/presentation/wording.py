@@ -32,6 +32,7 @@ from moderation.domain.filters import (
     Words,
     YoungAccount,
 )
+from moderation.domain.patterns import single_phrase
 from moderation.domain.selection import Selection
 from moderation.presentation.formats import format_deadline, format_long_day, format_number, join_list
 from moderation.presentation.people import name_unknown
@@ -162,6 +163,8 @@ def _format(where: Filter, authors: Names, *, inner: bool = False) -> str:  # no
             return gettext("since %(time)s") % {"time": format_datetime(message_id)}
         case Before(message_id):
             return gettext("before %(time)s") % {"time": format_datetime(message_id)}
+        case Words(text) | AnyWord(text) if phrase := single_phrase(text):
+            return gettext("containing the phrase “%(text)s”") % {"text": phrase}
         case Words(text):
             text_of = ngettext("containing the word “%(text)s”", "containing the words “%(text)s”", len(text.split()))
             return text_of % {"text": text}

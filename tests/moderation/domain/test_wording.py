@@ -122,6 +122,10 @@ LONG = "a" * 90
             "all messages in #general containing any of the words “free nitro”, except pinned",
         ),
         (
+            Selection(channel_ids=(1,), where=Words('"free  10,000"')),
+            "all messages in #general containing the phrase “free 10,000”, except pinned",
+        ),
+        (
             Selection(channel_ids=(1,), where=All((VICTOR, Pinned())), with_pinned=True),
             "all messages by Victor in #general that are pinned",
         ),
