@@ -153,5 +153,5 @@ def test_the_icon_of_a_guild_is_loaded_from_allowed_hosts_and_initials_otherwise
     assert (f'src="{url}"' in link) is is_shown
     assert ('referrerpolicy="no-referrer"' in link) is is_shown
     # Beside the name of the server, above the channel.
-    heading = html.split('class="crumbs"')[1].split("</p>")[0]
+    heading = html.split('crumbs">')[1].split("</p>")[0]
     assert ("<img" in heading) is is_shown
