@@ -14,6 +14,7 @@ from chatstore.models import Channel
 from chatstore.models.users import User
 from moderation.domain.states import PurgeState
 from moderation.models import AuditEntry, Purge, PurgeApproval, PurgeLimits
+from moderation.templatetags.chat import draw_staff_name
 from moderation.views import approving
 from tests.moderation.channels import confirm
 from tests.moderation.limits import limit, make_guild_channel, member, preview_some, request
@@ -245,5 +246,5 @@ def test_who_decides_sees_which_of_two_people_of_one_name_asks(
     other = member("max", Role.MODERATOR, channel)
     User.objects.filter(pk__in=(mona.pk, other.pk)).update(first_name=f"Mona {purge.pk}", last_name="")
     request(mona, purge)
-    name = f'<bdi class="staff-name">Mona {purge.pk} ({mona.username})</bdi>'
+    name = draw_staff_name(f"Mona {purge.pk} ({mona.username})")
     assert f"{name} requests approval" in read_page(sign_in(lena), at(purge))

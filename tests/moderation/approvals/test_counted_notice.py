@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 def notice_of(page: str) -> str:
     """Return the text of the notice; "" if there is none."""
-    found = re.search(r'<p class="page-notice warning">.*?</span>\s*<span>(.*?)</span>', page, re.DOTALL)
+    found = re.search(r'<p class="page-notice warning">.*?<span class="dotted">(.*?)</span>\s*<a ', page, re.DOTALL)
     return " ".join((re.sub(r"<[^>]+>", "", found[1]) if found else "").split())
 
 
