@@ -7,7 +7,7 @@ color is the bucket's state, which the bar's title states too. Every bar is coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
@@ -29,12 +29,6 @@ STATE_LABELS: dict[BucketState, str | Promise] = {
     BucketState.UNKNOWN: pgettext_lazy("state of a bucket", "unknown"),
 }
 """The states in the order of the legend."""
-
-STRIP_YEARS = (1, 3)
-"""Years that a strip can be narrowed to."""
-
-_BUCKETS_A_YEAR = 37
-"""Ten days each, the first of which began in the year before."""
 
 EMPTIED, UNWRITTEN = "emptied", "unwritten"
 """Kinds of bars besides the states, both of empty buckets: with tombstones, and never written."""
@@ -81,19 +75,6 @@ def draw_health(entries: Iterable[BucketEntry], *, here: int | None = None) -> S
     """Draw the strip of a channel's buckets. here: the bucket that the page is about."""
     chosen = None if here is None else range(here, here + 1)
     return draw_strip((_bar_of(entry) for entry in entries), here=chosen, is_log=True, width=BESIDE_CHANNELS)
-
-
-def newest_years(entries: Sequence[BucketEntry], years: int | None) -> Sequence[BucketEntry]:
-    """Return the buckets of the last years before the newest one; all if years is None. entries: oldest first."""
-    if years is None or not entries:
-        return entries
-    first = entries[-1].bucket - years * _BUCKETS_A_YEAR
-    return [entry for entry in entries if entry.bucket > first]
-
-
-def offer_years(entries: Sequence[BucketEntry]) -> Sequence[int]:
-    """Return the numbers of years that show less than all. entries: oldest first."""
-    return [years for years in STRIP_YEARS if len(newest_years(entries, years)) < len(entries)]
 
 
 def describe_legend(entries: Iterable[BucketEntry]) -> list[LegendEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -30,20 +31,19 @@ from moderation.operations.buckets.charts import SPANS, chart_of_channel, parse_
 from moderation.operations.buckets.history import bucket_events
 from moderation.operations.buckets.repeating import mark_past_errors
 from moderation.presentation.channel_states import describe_state
-from moderation.presentation.health_strip import (
-    STRIP_YEARS,
-    BucketEntry,
-    describe_legend,
-    draw_health,
-    newest_years,
-    offer_years,
-)
+from moderation.presentation.health_strip import BucketEntry, describe_legend, draw_health
 from moderation.views.findings import describe_findings
 from moderation.views.health_lines import bucket_lines, newest_page_lines
 from moderation.views.polling import render_live
 from moderation.views.session import actor_of
 
 WORST = 8
+
+STRIP_YEARS = (1, 3)
+"""Years that the strip can be narrowed to."""
+
+BUCKETS_A_YEAR = 37
+"""Ten days each, the first of which began in the year before."""
 
 
 @require_safe
@@ -135,18 +135,28 @@ def _parse_years(text: str) -> int | None:
 def _describe_channel(
     channel: Channel, health: ChannelHealth, *, here: int | None = None, years: int | None = None
 ) -> dict[str, Any]:
-    entries = [BucketEntry(entry.bucket, entry.known, entry.state, entry.was_written) for entry in health.buckets]
-    shown = newest_years(entries, years)
+    shown = _newest_years(health.buckets, years)
+    entries = [BucketEntry(bucket.bucket, bucket.known, bucket.state, bucket.was_written) for bucket in shown]
     return {
         "nav": "health",
         "channel": channel,
         "health": health,
-        "strip": draw_health(shown, here=here),
-        "legend": describe_legend(shown),
-        "shown_buckets": health.buckets[len(entries) - len(shown) :],
+        "strip": draw_health(entries, here=here),
+        "legend": describe_legend(entries),
+        "shown_buckets": shown,
         "years": years,
-        "offered_years": offer_years(entries),
+        "offered_years": [
+            each for each in STRIP_YEARS if len(_newest_years(health.buckets, each)) < len(health.buckets)
+        ],
     }
+
+
+def _newest_years(buckets: Sequence[BucketHealth], years: int | None) -> Sequence[BucketHealth]:
+    """Return the buckets of the last years before the newest one; all if years is None. buckets: oldest first."""
+    if years is None or not buckets:
+        return buckets
+    first = buckets[-1].bucket - years * BUCKETS_A_YEAR
+    return [bucket for bucket in buckets if bucket.bucket > first]
 
 
 def _describe_live(request: HttpRequest, health: ChannelHealth, found: BucketHealth) -> dict[str, Any]:

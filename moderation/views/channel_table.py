@@ -71,7 +71,7 @@ def channel_table(request: HttpRequest) -> HttpResponse:
         "states": [(state.name.lower(), label) for state, label in LABELS.items()],
         "guilds": [_("Direct messages"), *guild_names(request.user, READ_HEALTH)],
         "filters": {name: request.GET[name] for name in ("server", "state", "q") if request.GET.get(name)},
-        "names_no_server": _names_no_server(query),
+        "no_server": _describe_no_server(request, query),
         "sort": request.GET.get("sort") or DEFAULT_SORT,
         "max_named": MAX_NAMED,
         "now": timezone.now(),
@@ -115,14 +115,17 @@ def _parse_query(request: HttpRequest) -> ChannelQuery:
 def _parse_export(request: HttpRequest) -> ChannelQuery:
     """Return the query of an export, which cannot say beside its rows why there are none. Raises `BadInput`."""
     query = _parse_query(request)
-    if _names_no_server(query):
-        name = request.GET.get("server", "").strip()
-        raise BadInput(_("There is no server “%(name)s”. Enter its exact name or its ID.") % {"name": name})
+    if no_server := _describe_no_server(request, query):
+        raise BadInput(no_server)
     return query
 
 
-def _names_no_server(query: ChannelQuery) -> bool:
-    return query.guilds is not None and not query.guilds
+def _describe_no_server(request: HttpRequest, query: ChannelQuery) -> str:
+    """Return why no channel can match if the query names a server that does not exist; "" otherwise."""
+    if query.guilds is None or query.guilds:
+        return ""
+    name = request.GET.get("server", "").strip()
+    return _("There is no server “%(name)s”. Enter its exact name or its ID.") % {"name": name}
 
 
 def _read_name(query: QueryDict, parameter: str) -> str:
