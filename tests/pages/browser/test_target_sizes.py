@@ -23,7 +23,8 @@ IN_TIMELINE = (
 IN_PAST = ("[data-more='older']", "[data-more='newer']", ".to-newest a")
 IN_COMPOSER = (".check", ".picked button", ".presets button", ".time > button")
 
-SIZES = """targets => targets.map((target) => {
+# In one step: rows that are loaded while the page is read replace the link that loads them.
+SIZES = """selector => [...document.querySelectorAll(selector)].map((target) => {
   const { width, height } = target.getBoundingClientRect();
   return [target.outerHTML.slice(0, 80), width, height];
 })"""
@@ -38,7 +39,7 @@ def write_long() -> tuple[Channel, list[int]]:
 
 
 def small_targets(page: Page, selector: str) -> list[tuple[str, float, float]]:
-    found = [tuple(each) for each in page.locator(selector).evaluate_all(SIZES)]
+    found = [tuple(each) for each in page.evaluate(SIZES, selector)]
     assert found, selector
     return [each for each in found if min(each[1:]) < MIN_PX]
 
