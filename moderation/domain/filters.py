@@ -17,7 +17,13 @@ from chatstore.domain.milliseconds import DAY_MS, MINUTE_MS
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, ms_of
 from chatstore.domain.texts import gettext_lazy as _
 from moderation.domain.first_seen import FirstSeenOf, first_seen_unknown
-from moderation.domain.patterns import check_text, compile_any_word, compile_pattern, compile_words
+from moderation.domain.patterns import (
+    check_text,
+    compile_any_word,
+    compile_pattern,
+    compile_words,
+    plain_letters,
+)
 from moderation.domain.similarity import MAX_TEXT_CHARACTERS, compare_with
 
 Row = Sequence[Any]
@@ -81,7 +87,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """All of the words, as whole words, in any order and case. A quoted phrase counts as one word."""
+    """All of the words, as whole words, in any order, case and style of letters. A quoted phrase counts as one word."""
 
     text: str
 
@@ -91,7 +97,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class AnyWord:
-    """At least one of the words, as a whole word, in any case. A quoted phrase counts as one word."""
+    """At least one of the words, as a whole word, in any case and style of letters.
+
+    A quoted phrase counts as one word.
+    """
 
     text: str
 
@@ -382,9 +391,9 @@ def compile_filter(  # noqa: C901, PLR0911, PLR0912
             place = at("message_id")
             return lambda row: bool(row[place] < end)
         case Words(text):
-            return _search(at("content"), compile_words(text))
+            return _search_words(at("content"), compile_words(text))
         case AnyWord(text):
-            return _search(at("content"), [compile_any_word(text)])
+            return _search_words(at("content"), [compile_any_word(text)])
         case Similar(text):
             place, is_alike = at("content"), compare_with(text)
             return lambda row: bool(row[place]) and is_alike(row[place])
@@ -450,6 +459,22 @@ def _search(place: int, expressions: Sequence[Any]) -> Test:
     def test(row: Row) -> bool:
         text = row[place]
         return bool(text) and all(search(text) is not None for search in searches)
+
+    return test
+
+
+def _search_words(place: int, expressions: Sequence[Any]) -> Test:
+    searches = [expression.search for expression in expressions]
+
+    def test(row: Row) -> bool:
+        text = row[place]
+        if not text:
+            return False
+        plain = plain_letters(text)
+        if plain == text:
+            return all(search(text) is not None for search in searches)
+        # Both: in plain letters, "Free™" is "FreeTM".
+        return all(search(text) is not None or search(plain) is not None for search in searches)
 
     return test
 

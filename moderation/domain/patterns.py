@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import Any
 
@@ -58,7 +59,8 @@ def compile_pattern(expression: str) -> Any:
 def compile_words(text: str) -> tuple[Any, ...]:
     """Compile an expression for each word and each "quoted phrase" of the text.
 
-    Words match as a whole: "ass" does not match "class". Raises `BadInput` if there is no word.
+    Words match as a whole: "ass" does not match "class". Typed in styled letters they match plain ones too; styled
+    ones of a message are plain in its `plain_letters`. Raises `BadInput` if there is no word.
     """
     return tuple(re2.compile(_whole(term), _options()) for term in _terms_of(text))
 
@@ -67,6 +69,11 @@ def compile_words(text: str) -> tuple[Any, ...]:
 def compile_any_word(text: str) -> Any:
     """Compile an expression that finds any word or "quoted phrase" of the text; see `compile_words`."""
     return re2.compile("|".join(_whole(term) for term in _terms_of(text)), _options())
+
+
+def plain_letters(text: str) -> str:
+    """Return the text with full-width and styled letters as plain ones: "ＦＲＥＥ" and "𝐅𝐑𝐄𝐄" are "FREE" (NFKC)."""
+    return unicodedata.normalize("NFKC", text)
 
 
 def single_phrase(text: str) -> str:
@@ -85,6 +92,10 @@ def _terms_of(text: str) -> list[str]:
 
 
 def _whole(term: str) -> str:
+    return "|".join(_whole_word(spelled) for spelled in dict.fromkeys((term, plain_letters(term))))
+
+
+def _whole_word(term: str) -> str:
     body = r"\s+".join(re2.escape(word) for word in term.split())
     before = rf"(?:^|{_EDGE})" if _wants_edge(term[0]) else ""
     after = rf"(?:$|{_EDGE})" if _wants_edge(term[-1]) else ""

@@ -243,6 +243,24 @@ def test_any_word_is_found_as_a_whole_word(text: str | None, matches: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("words", "content", "found"),
+    [
+        ("free coins", "ＦＲＥＥ  𝐂𝐨𝐢𝐧𝐬 here", True),
+        ("ＦＲＥＥ", "free coins", True),
+        ("ＦＲＥＥ", "ＦＲＥＥ coins", True),
+        ("free", "ｆｒｅｅｄｏｍ", False),
+        ("free coins", "ＦＲＥＥ coin", False),
+        ("free", "Free™ ⓒⓞⓘⓝⓢ", True),
+        ("free ⓒⓞⓘⓝⓢ", "free coins", True),
+        ("10", "only １０ left", True),
+    ],
+)
+def test_words_are_found_in_any_style_of_letters(words: str, content: str, found: bool) -> None:
+    assert compile_filter(Words(words), ("content",), bots=BOTS)((content,)) is found
+    assert compile_filter(AnyWord(f'"{words}" beer'), ("content",), bots=BOTS)((content,)) is found
+
+
+@pytest.mark.parametrize(
     ("stored", "where"),
     [
         (
