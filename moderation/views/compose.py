@@ -154,8 +154,10 @@ def _read_presets(request: HttpRequest) -> QueryDict:
     """Return the fields that the URL fills in.
 
     By name, with the saved filter that `filter` names, or with the selection of the purge that `used` or `preview`
-    names, of which a new preview replaces the latter.
+    names, of which a new preview replaces the latter. With `typed`, the form keeps itself in the URL: only names count.
     """
+    if "typed" in request.GET:
+        return read_presets(request.GET)
     filter_id, used, replaced = (read_cursor(request.GET, name) for name in ("filter", "used", "preview"))
     if filter_id is not None:
         return presets_of(saved_filter_for(actor_of(request), filter_id))
