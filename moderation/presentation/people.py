@@ -10,18 +10,18 @@ from chatstore.domain.controls import show_hidden
 from moderation.presentation.formats import format_datetime, format_short_day, keep_together
 
 SEPARATOR = " · "
-"""Between the facts of a note."""
+"""Between facts where they are one text, not elements."""
 
 
-def describe_account(handle: str, *, is_bot: bool, made_at: dt.datetime | None, to_the_minute: bool = False) -> str:
-    """Return a handle and the creation of the account: "@victor.deals · bot · account created 11 Mar 2024".
+def describe_account(
+    handle: str, *, is_bot: bool, made_at: dt.datetime | None, to_the_minute: bool = False
+) -> tuple[str, ...]:
+    """Return a handle and the creation of the account: "@victor.deals", "bot", "account created 11 Mar 2024".
 
-    handle: a user's `distinct_handle`. made_at: None if it is not known. No line breaks within it.
+    handle: a user's `distinct_handle`. made_at: None if it is not known. No line breaks within a fact.
     """
-    parts = [show_hidden(handle), *([_("bot")] if is_bot else [])]
-    if made_at is not None:
-        parts.append(describe_age(made_at, to_the_minute=to_the_minute))
-    return SEPARATOR.join(parts)
+    facts = (show_hidden(handle), *([_("bot")] if is_bot else []))
+    return facts if made_at is None else (*facts, describe_age(made_at, to_the_minute=to_the_minute))
 
 
 def name_unknown(user_id: int) -> str:

@@ -18,6 +18,8 @@ from moderation.templatetags.chat import visible
 
 register = template.Library()
 
+register.filter("dotted", dotted)
+
 
 @register.simple_tag
 def avatar(person: ChatUser, size: str = "s") -> SafeString:
@@ -47,7 +49,7 @@ def person_line(context: template.Context, person: ChatUser) -> SafeString:
         fill('<a class="author" href="{}">{}</a>', url_of("user", person.pk), name)
         if context["perms"]["chatstore"]["view_chatuser"]
         else fill('<span class="author">{}</span>', name),
-        facts(account_note(person)),
+        dotted(account_facts(person)),
     )
 
 
@@ -58,18 +60,12 @@ def or_id(name: object, user_id: int) -> str:
 
 
 @register.filter
-def account_note(person: ChatUser) -> str:
+def account_facts(person: ChatUser) -> tuple[str, ...]:
     """Return the handle of a chat user and the day on which the account was created."""
     made_at = account_made_at(person.pk, now=timezone.now())
     return describe_account(person.distinct_handle, is_bot=person.is_bot, made_at=made_at)
 
 
-@register.filter
-def facts(note: str) -> SafeString:
-    """Render a note such as that of `account_note` for an element of the class "dotted"."""
-    return dotted(note.split(SEPARATOR))
-
-
 def account_title(person: ChatUser) -> str:
-    """Return the title of a name: what `account_note` does, and the ID."""
-    return f"{account_note(person)}{SEPARATOR}{person.pk}"
+    """Return the title of a name: the account's facts, and the ID."""
+    return SEPARATOR.join((*account_facts(person), str(person.pk)))

@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 
 from moderation.operations.preview.breakdown import AuthorShare, ChannelShare
 from moderation.presentation.formats import format_number
-from moderation.presentation.html import fill, fill_named, join
+from moderation.presentation.html import dotted, fill, fill_named, join
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.people import name_unknown
 from moderation.templatetags.chat import visible
-from moderation.templatetags.people import account_note, avatar, facts
+from moderation.templatetags.people import account_facts, avatar
 
 register = template.Library()
 
@@ -51,7 +51,7 @@ def _draw_author(author: AuthorShare, context: template.Context) -> SafeString:
         '<a href="{}?author={}">{}</a>\n<progress max="{}" value="{}" aria-label="{}: {}"></progress>\n{}{}</div>\n',
         avatar(user, "s") if user else "",
         who,
-        fill('<bdi class="dotted quiet small">{}</bdi>\n', facts(account_note(user))) if user else "",
+        fill('<bdi class="dotted quiet small">{}</bdi>\n', dotted(account_facts(user))) if user else "",
         url_of("purge_messages", purge.pk),
         author.user_id,
         fill_named(count, shown=shown),

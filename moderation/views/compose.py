@@ -48,7 +48,6 @@ from moderation.operations.selection.parsing import (
 from moderation.operations.selection.saved_filters import saved_filter_for
 from moderation.operations.selection.scope import visible_part
 from moderation.operations.selection.summary import summarize_selections
-from moderation.presentation.people import SEPARATOR
 from moderation.presentation.strip import BESIDE_CHANNELS, Strip
 from moderation.presentation.texts import translate
 from moderation.tasks import enqueue_scan_on_commit
@@ -242,7 +241,7 @@ def _describe_candidates(user: Actor, error: AmbiguousName, composer: Composer, 
     return [
         pick._replace(
             value=f"{kind}:{pick.value}:{error.name}",
-            note=SEPARATOR.join(filter(None, (pick.note, counted.get(row.pk)))),
+            facts=(*pick.facts, *filter(None, [counted.get(row.pk)])),
         )
         for row, pick in zip(rows, describe_rows(rows), strict=True)
     ]

@@ -51,12 +51,19 @@ Named = Channel | ChatUser | Guild
 
 
 class Pick(NamedTuple):
-    """A chat user, a channel or a guild. value: what is put into the field. avatar: a user’s tone and initials."""
+    """A chat user, a channel or a guild. value: what is put into the field. facts: what tells those of one name apart.
+    avatar: a user’s tone and initials.
+    """
 
     value: str
     label: str
-    note: str = ""
+    facts: tuple[str, ...] = ()
     avatar: tuple[int, str] | None = None
+
+    @property
+    def note(self) -> str:
+        """The facts in one line."""
+        return SEPARATOR.join(self.facts)
 
 
 class Chosen(NamedTuple):
@@ -234,9 +241,10 @@ def describe_rows(rows: Sequence[Channel] | Sequence[Guild] | Sequence[ChatUser]
     return picks
 
 
-def _without_id_end(row: Named, pick: Pick) -> tuple[str, str]:
+def _without_id_end(row: Named, pick: Pick) -> tuple[str, ...]:
     """Return what is read, without the end of an ID: it is there to be found in summaries, and says nothing itself."""
-    return pick.label, pick.note.replace(row.id_end, "") if isinstance(row, ChatUser) else pick.note
+    facts = [fact.replace(row.id_end, "") for fact in pick.facts] if isinstance(row, ChatUser) else pick.facts
+    return pick.label, *facts
 
 
 def _with_minute(row: Named, pick: Pick) -> Pick:
@@ -245,16 +253,16 @@ def _with_minute(row: Named, pick: Pick) -> Pick:
 
 def _with_id(row: Named, pick: Pick) -> Pick:
     number = gettext("ID %(id)s") % {"id": row.pk}
-    return pick._replace(note=SEPARATOR.join(filter(None, (pick.note, number))))
+    return pick._replace(facts=(*pick.facts, number))
 
 
 def _describe_channel(channel: Channel) -> Pick:
     place = (channel.guild.name if channel.guild else gettext("Direct messages"), channel.category)
-    return Pick(str(channel.pk), show_hidden(str(channel)), show_hidden(SEPARATOR.join(filter(None, place))))
+    return Pick(str(channel.pk), show_hidden(str(channel)), tuple(show_hidden(name) for name in place if name))
 
 
 def _describe_user(user: ChatUser, *, to_the_minute: bool = False) -> Pick:
     made_at = account_made_at(user.pk, now=timezone.now())
-    note = describe_account(user.distinct_handle, is_bot=user.is_bot, made_at=made_at, to_the_minute=to_the_minute)
+    facts = describe_account(user.distinct_handle, is_bot=user.is_bot, made_at=made_at, to_the_minute=to_the_minute)
     name = str(user)
-    return Pick(str(user.pk), show_hidden(name), note, (tone_of(user.pk), initials_of(name)))
+    return Pick(str(user.pk), show_hidden(name), facts, (tone_of(user.pk), initials_of(name)))

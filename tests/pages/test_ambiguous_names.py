@@ -217,7 +217,7 @@ def test_those_of_one_name_and_handle_are_told_apart_by_the_same_end_of_the_id_e
     assert all(f"@{handle} {end}" in found for end in ends)
     # The chips of the composer, what it suggests, and the users between whom it asks.
     chips = client.get(f"/channels/{channel.pk}/delete/", {"authors": victors[1].pk}).content.decode()
-    assert f"@{handle} {ends[1]} " in chips
+    assert f'"facts": ["@{handle} {ends[1]}", ' in html.unescape(chips)
     asked = client.post(f"/channels/{channel.pk}/delete/", {"authors": name}).content.decode()
     assert all(f"<span>@{handle} {end}</span>" in asked for end in ends)
     suggested = client.get("/delete/suggestions/", {"q": name}).content.decode()

@@ -44,7 +44,7 @@ def test_a_user_has_a_name_a_handle_an_avatar_and_the_age_of_the_account(mona: U
     (pick,) = picks_of(sign_in(mona), kind="people", q=f"@{author.name[:-2]}")
     assert pick["value"] == str(author.pk)
     assert pick["label"] == f"The {author.name}"
-    assert pick["note"] == f"@{author.name} · account created 11\u00a0Mar\u00a02024"
+    assert pick["facts"] == [f"@{author.name}", "account created 11\u00a0Mar\u00a02024"]
     assert pick["avatar"][1] == "TW"
 
 
@@ -68,8 +68,8 @@ def test_a_channel_has_its_guild_and_category_and_a_guild_narrows_the_list(mona:
     name = f"pier-{secrets.token_hex(6)}"
     one, other = (make_channel(guild="Harbour", name=name, category=category) for category in ("Docks", ""))
     client = sign_in(mona)
-    found = {pick["value"]: (pick["label"], pick["note"]) for pick in picks_of(client, kind="channels", q=name[:-2])}
-    assert found == {str(one.pk): (f"#{name}", "Harbour · Docks"), str(other.pk): (f"#{name}", "Harbour")}
+    found = {pick["value"]: (pick["label"], pick["facts"]) for pick in picks_of(client, kind="channels", q=name[:-2])}
+    assert found == {str(one.pk): (f"#{name}", ["Harbour", "Docks"]), str(other.pk): (f"#{name}", ["Harbour"])}
     narrowed = picks_of(client, kind="channels", q=name, guild=other.guild_id or 0)
     assert [pick["value"] for pick in narrowed] == [str(other.pk)]
 
@@ -94,7 +94,7 @@ def test_guilds_with_the_same_name_are_told_apart_by_their_ids(mona: User, sign_
     ids = {str(make_channel(guild=name).guild_id) for _ in range(2)}
     found = picks_of(sign_in(mona), kind="guilds", q=name)
     assert {pick["value"] for pick in found} == ids
-    assert all(pick["note"] == f"ID {pick['value']}" for pick in found)
+    assert all(pick["facts"] == [f"ID {pick['value']}"] for pick in found)
 
 
 def test_messages_are_counted_in_the_channels_that_are_chosen(mona: User, sign_in: SignIn) -> None:
@@ -152,7 +152,7 @@ def test_what_the_fields_contain_is_described(mona: User, sign_in: SignIn) -> No
     fields = [json.loads(html.unescape(text)) for text in re.findall(r'data-picks="([^"]*)"', page)]
     channels, guild, excepted, authors, *others = fields
     assert [(pick["value"], pick["label"]) for pick in channels] == [(str(channel.pk), "#pier")]
-    assert guild == [{"value": query["guild"], "label": "Harbour", "note": "", "avatar": None}]
+    assert guild == [{"value": query["guild"], "label": "Harbour", "facts": [], "avatar": None}]
     assert excepted == []
     assert [pick["value"] for pick in authors] == [str(author.pk), f"nobody-{author.pk}", "<b>"]
     assert authors[1]["avatar"] is None

@@ -13,7 +13,7 @@ class Picker {
     this.isSingle = "single" in field.dataset;
     this.listsAll = this.kind === "guilds"; // they are few, so some are offered before anything is typed
     this.source = field.querySelector("input");
-    this.picked = JSON.parse(field.dataset.picks || "[]"); // {value, label, note, avatar: [tone, initials] or null}
+    this.picked = JSON.parse(field.dataset.picks || "[]"); // {value, label, facts: [text], avatar: [tone, initials] or null}
     this.shown = [];
     this.active = -1;
     this.requests = 0;
@@ -67,24 +67,24 @@ class Picker {
   }
 
   draw() {
-    // People and channels share names: the handle or the guild comes first in the note. What is told apart only by
-    // the end of the note, such as two channels of a guild, has the whole note.
-    const markOf = (pick) => pick.note.split(" · ")[0];
-    const isAlike = (pick) => (other) => other.label === pick.label && markOf(other) === markOf(pick);
+    // People and channels share names: the handle or the guild is the first fact. What is told apart only by others,
+    // such as two channels of a guild, has all of them.
+    const noteOf = (pick) => pick.facts.join(" · ");
+    const isAlike = (pick) => (other) => other.label === pick.label && other.facts[0] === pick.facts[0];
     this.chips.replaceChildren(...this.picked.map((pick) => {
       const chip = document.createElement("li");
       const name = document.createElement("bdi");
       const remove = document.createElement("button");
       name.textContent = pick.label;
-      chip.title = pick.note;
+      chip.title = noteOf(pick);
       remove.type = "button";
       remove.textContent = "✕";
       remove.setAttribute("aria-label", pickerTemplate.dataset.remove.replace("#", pick.label));
       chip.append(...avatarOf(pick), name);
-      if (pick.note) {
+      if (pick.facts.length) {
         const mark = document.createElement("bdi");
         mark.className = "small";
-        mark.textContent = this.picked.filter(isAlike(pick)).length > 1 ? pick.note : markOf(pick);
+        mark.textContent = this.picked.filter(isAlike(pick)).length > 1 ? noteOf(pick) : pick.facts[0];
         chip.append(mark);
       }
       chip.append(remove);
@@ -126,7 +126,7 @@ class Picker {
   take(typed = this.input.value) {
     const parts = this.isSingle ? [typed] : typed.split(/[,\n]/);
     for (const text of parts.map((part) => part.trim())) {
-      if (text) this.add({ value: text, label: text, note: "", avatar: null });
+      if (text) this.add({ value: text, label: text, facts: [], avatar: null });
     }
     this.input.value = "";
   }
@@ -183,7 +183,7 @@ class Picker {
       option.setAttribute("role", "option");
       option.id = `${this.options.id}-${index}`;
       name.textContent = pick.label;
-      for (const fact of pick.note.split(" · ")) {
+      for (const fact of pick.facts) {
         const part = document.createElement("span");
         part.textContent = fact;
         note.append(part, " ");
