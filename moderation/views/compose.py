@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatstore.domain.buckets import bucket_of
 from chatstore.domain.errors import BadInput, StoreUnavailable, TooManyTombstones
 from chatstore.models import Channel, ChatUser
+from chatstore.operations.gateway.timeline import count_buckets
 from chatstore.operations.health.channel_list import guild_names
 from moderation.domain.selection import Selection
 from moderation.domain.states import PurgeState
@@ -250,7 +251,7 @@ def _describe_candidates(user: Actor, error: AmbiguousName, composer: Composer, 
 def _map(channel: Channel) -> Strip | None:
     """Return the channel's strip, or None: the form works without the store."""
     try:
-        return map_channel(channel.pk, width=BESIDE_CHANNELS)
+        return map_channel(count_buckets(channel.pk), width=BESIDE_CHANNELS)
     except StoreUnavailable:
         return None
 

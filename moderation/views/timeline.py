@@ -18,7 +18,7 @@ from chatstore.domain.errors import BadInput
 from chatstore.domain.members import MemberRole
 from chatstore.domain.snowflakes import MAX_ID, MIN_ID, parse_snowflake
 from chatstore.models import Channel
-from chatstore.operations.gateway.timeline import Timeline, open_timeline
+from chatstore.operations.gateway.timeline import Timeline, count_buckets, open_timeline
 from chatstore.operations.members import highest_roles
 from chatstore.operations.rights import VIEW_CHANNELS, require
 from moderation.domain.datetimes import first_id_from, parse_datetime
@@ -49,6 +49,8 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     position = read_position(request.GET)
     removals = state_of(request.user, channel.pk).removals
     refusal = ""
+    # Before the messages: these use the ledger that is read here.
+    counts = count_buckets(channel.pk)
     try:
         opened, position, notice = _open(channel, position)
     except BadInput as error:
@@ -60,7 +62,7 @@ def timeline(request: HttpRequest, channel_id: int) -> HttpResponse:
     context = {
         "channel": channel,
         "sidebar": open_sidebar(request.user, channel),
-        "strip": map_channel(channel.pk, here=here, width=BESIDE_CHANNELS),
+        "strip": map_channel(counts, here=here, width=BESIDE_CHANNELS),
         "notice": notice,
         "at_newest": position == Position(),
         "removals": removals,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -13,7 +13,7 @@ from django.utils import timezone
 from chatstore.domain.buckets import bucket_at
 from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.snowflakes import unix_ms
-from chatstore.operations.gateway.timeline import BucketCount, count_buckets, count_buckets_in
+from chatstore.operations.gateway.timeline import BucketCount, count_buckets_in
 from moderation.domain.outcomes import DeletionStatus, status_of_step
 from moderation.domain.states import DELETING, PurgeState
 from moderation.models import Purge
@@ -26,10 +26,9 @@ MAX_FULL_CHANNELS = 12
 """Maximum number of channels whose whole history is read for one picture: one read each."""
 
 
-def map_channel(channel_id: int, *, here: range | None = None, width: int = NARROW) -> Strip:
-    """Return the strip of a channel. here: the buckets on the page. width: in pixels."""
+def map_channel(counts: Iterable[BucketCount], *, here: range | None = None, width: int = NARROW) -> Strip:
+    """Return the strip of a channel's buckets, oldest first. here: the buckets on the page. width: in pixels."""
     today = bucket_at(unix_ms(timezone.now()))
-    counts = count_buckets(channel_id)
     return draw_strip((StripBucket(c.bucket, c.count) for c in counts), here=here, today=today, width=width)
 
 
