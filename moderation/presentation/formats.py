@@ -22,7 +22,7 @@ from moderation.presentation.date_patterns import DateFormat
 
 _KIB = 1024
 _DAY_SECONDS = 86_400
-_BESIDE_NUMBER = re.compile(r"(?<=\d) | (?=\d)")
+_BESIDE_NUMBER = re.compile(r"(?<=\d) |(?<!–) (?=[\d–])")
 
 
 def format_number(value: float, *, digits: int = 0) -> str:
@@ -157,7 +157,10 @@ def format_count(value: int | None, noun: str) -> str:
 
 
 def keep_together(quantity: str) -> str:
-    """Return a quantity for a page, where no line breaks beside its numbers: "3 min 20 s" with no-break spaces."""
+    """Return a quantity for a page, where no line breaks beside its numbers: "3 min 20 s" with no-break spaces.
+
+    A span of days, "31 August – 9 September 2026", breaks only after its dash.
+    """
     return _BESIDE_NUMBER.sub("\u00a0", quantity)
 
 
@@ -247,14 +250,14 @@ def utc_midnight(day: dt.date) -> str:
 
 
 def format_days(first: dt.date, last: dt.date) -> str:
-    """Return a span of days, both inclusive: "11–20 March 2024"."""
+    """Return a span of days, both inclusive: "11–20 March 2024". One of two months breaks only after its dash."""
     if first == last:
         return _LONG_DAY(last)
     if (first.year, first.month) == (last.year, last.month):
         begin = _FIRST_OF_MONTH(first)
         return _("%(first)s–%(last)s") % {"first": begin, "last": _LONG_DAY(last)}
     begin = _FIRST_OF_YEAR(first) if first.year == last.year else _LONG_DAY(first)
-    return _("%(first)s – %(last)s") % {"first": begin, "last": _LONG_DAY(last)}
+    return keep_together(_("%(first)s – %(last)s") % {"first": begin, "last": _LONG_DAY(last)})
 
 
 def format_short_days(first: dt.date, last: dt.date) -> str:
@@ -264,7 +267,7 @@ def format_short_days(first: dt.date, last: dt.date) -> str:
     if (first.year, first.month) == (last.year, last.month):
         return _("%(first)s–%(last)s") % {"first": _FIRST_OF_MONTH(first), "last": _SHORT_DAY(last)}
     begin = _AXIS_DAY(first) if first.year == last.year else _SHORT_DAY(first)
-    return _("%(first)s – %(last)s") % {"first": begin, "last": _SHORT_DAY(last)}
+    return keep_together(_("%(first)s – %(last)s") % {"first": begin, "last": _SHORT_DAY(last)})
 
 
 def format_clock(time: dt.datetime | dt.time) -> str:

@@ -271,9 +271,9 @@ def _sum_up(points: Sequence[tuple[dt.date, float]], scale: Scale) -> str:
     ) % {
         "count": len(points),
         "highest": scale.format_value(highest),
-        "highest_on": _format_day(highest_on),
+        "highest_on": formats.keep_together(_format_day(highest_on)),
         "last": scale.format_value(last),
-        "last_on": _format_day(last_on),
+        "last_on": formats.keep_together(_format_day(last_on)),
     }
 
 

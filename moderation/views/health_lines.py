@@ -117,11 +117,8 @@ def _bounds_line(found: BucketHealth) -> FigureLine:
         return FigureLine(name)
     if live.last is None:
         return FigureLine(name, _("from %(time)s") % {"time": _format_id_time(live.first)}, LEDGER)
-    return FigureLine(
-        name,
-        _("%(first)s – %(last)s") % {"first": _format_id_time(live.first), "last": _format_id_time(live.last)},
-        LEDGER,
-    )
+    times = {"first": _format_id_time(live.first), "last": _format_id_time(live.last)}
+    return FigureLine(name, formats.keep_together(_("%(first)s – %(last)s") % times), LEDGER)
 
 
 def _format_id_time(message_id: int) -> str:

@@ -15,7 +15,6 @@ from django.test import Client
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_of
 from chatstore.domain.live import EMPTY
 from chatstore.domain.runs import RunState, Severity
-from chatstore.domain.texts import format_date_range
 from chatstore.models import BucketDeletes, Channel, ChannelDay, JobRun
 from chatstore.models.users import User
 from chatstore.operations.bucket_jobs import compaction
@@ -26,6 +25,7 @@ from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.store import figures, ledger
 from moderation.domain.states import PurgeState
+from moderation.presentation.formats import format_days
 from tests.findings import close_finding
 from tests.moderation.channels import by_victor, confirm, everything, make_channel, now_ms, old_ids, purge_now, write
 from tests.pages.conftest import PreviewedPurge
@@ -66,7 +66,7 @@ def test_the_strip_has_a_labelled_link_for_each_bucket(otto: User, sign_in: Sign
     bucket = bucket_of(ids[0])
     note(channel, bucket, tombstones=61_204, live_rows=3)
     html = read(sign_in(otto), channel)
-    days = format_date_range(*bucket_days(bucket))
+    days = format_days(*bucket_days(bucket))
     assert f'href="/channels/{channel.pk}/health/{bucket}/" class="is-tombstones"' in html
     assert f'aria-label="{days}: too many tombstones, 3 messages, 61,204 tombstones, unknown size"' in html
     assert "1 too many tombstones" in plain(html)
@@ -262,7 +262,7 @@ def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
     worst = worst[: worst.index("</section>")]
     assert re.findall(r"health/(\d+)/", worst) == ["301", "302", "300"]
     # A range of days does not break at its dash.
-    assert f'<span class="nowrap">{format_date_range(*bucket_days(301))}</span>' in worst
+    assert f'<span class="nowrap">{format_days(*bucket_days(301))}</span>' in worst
 
 
 def test_purges_that_touched_a_bucket_are_linked_from_it_and_marked_in_the_history(

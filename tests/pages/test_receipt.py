@@ -8,13 +8,13 @@ from collections.abc import Callable
 from django.test import Client
 
 from chatstore.domain.buckets import bucket_days, bucket_of
+from chatstore.domain.texts import format_date_range
 from chatstore.models.users import User
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.operations.holds import HoldRequest, place_hold
 from moderation.operations.preview.exclusions import exclude_messages
 from moderation.operations.undo.requests import UndoPart, request_undo
-from moderation.presentation.formats import format_days
 from tests.conftest import make_user
 from tests.moderation.channels import (
     VICTOR,
@@ -103,7 +103,7 @@ def test_its_lines_add_up_to_what_was_included(mona: User, sign_in: SignIn) -> N
         "Kept by a hold": "3",
         "Included": "8",
         "Excluded in the preview": "1",
-        f"Other messages in the channel, {format_days(*bucket_days(bucket_of(ids[0])))} (kept)": "1",
+        f"Other messages in the channel, {format_date_range(*bucket_days(bucket_of(ids[0])))} (kept)": "1",
     }
 
 

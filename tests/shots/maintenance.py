@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from chatstore.domain.buckets import bucket_days, bucket_of
 from chatstore.domain.runs import RunState, Severity
-from chatstore.domain.texts import format_date_range
 from chatstore.models import Channel, Finding, JobRun, JobSchedule
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.findings.channels import MISSING_SURVIVORS, store_states
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
+from moderation.presentation.formats import format_days
 from tests.pages.serving import Site
 from tests.shots.health import DEAD, UnhealthyChannel
 
@@ -115,8 +115,8 @@ def _close_findings() -> None:
 
 def _open_findings(channel_id: int, bucket: int, unhealthy: UnhealthyChannel, failed: JobRun) -> None:
     _close_findings()
-    place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_date_range(*bucket_days(bucket))}"
-    heavy = f"{unhealthy.channel.full_name}, {format_date_range(*bucket_days(unhealthy.dead))}"
+    place = f"{Channel.objects.get(pk=channel_id).full_name}, {format_days(*bucket_days(bucket))}"
+    heavy = f"{unhealthy.channel.full_name}, {format_days(*bucket_days(unhealthy.dead))}"
     steps = f"{heavy}: A full read scans {DEAD:,} tombstones."
     dead = {"tombstones": DEAD}
     summary = f"Authorless rows failed: {UNAVAILABLE}"
