@@ -168,10 +168,14 @@ class Strip:
 
     @property
     def main_bar(self) -> Bar | None:
-        """The tallest bar of those with many of a purge's messages, the newest of equal ones; None without a purge."""
+        """The newest tall bar with many of a purge's messages; None without a purge.
+
+        Many and tall are at least half of the most: of messages spread over years, no bar stands out.
+        """
         most = max((bar.of_purge for bar in self.bars), default=0)
         many = [bar for bar in self.bars if bar.of_purge and bar.of_purge * 2 >= most]
-        return max(many, key=lambda bar: (bar.height, bar.bucket), default=None)
+        tallest = max((bar.height for bar in many), default=0.0)
+        return max((bar for bar in many if bar.height * 2 >= tallest), key=lambda bar: bar.bucket, default=None)
 
     @property
     def has_deleted(self) -> bool:

@@ -158,8 +158,9 @@ def test_dates_do_not_touch_each_other(given_entries: dict[int, tuple[int | None
     assert all(right.x - left.x >= 60 for left, right in pairwise(labels))
 
 
-def test_the_main_bar_is_the_tallest_of_those_with_many_messages_of_a_purge() -> None:
+def test_the_main_bar_is_the_newest_tall_one_of_those_with_many_messages_of_a_purge() -> None:
     spread = [StripBucket(number, 5, highlighted=5) for number in range(30)]
+    spread[3] = StripBucket(3, 6, highlighted=6)
     assert draw_strip(spread).main_bar == draw_strip(spread).bars[-1]
     spread[7] = StripBucket(7, 900, highlighted=3)
     spread[9] = StripBucket(9, 2_000, highlighted=1)
