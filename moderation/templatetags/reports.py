@@ -141,8 +141,8 @@ def _draw_text(message: SafeString, notes: Sequence[SafeString]) -> SafeString:
     """Render the line of the message, with the notes at its end."""
     if not notes:
         return message
-    pattern = '<span class="case-line">\n{}\n<span class="case-fact clip case-notes">{}</span>\n</span>'
-    return fill(pattern, message, join(notes, " · "))
+    pattern = '<span class="case-line">\n{}\n<span class="dotted case-fact clip case-notes">{}</span>\n</span>'
+    return fill(pattern, message, join(notes))
 
 
 def _draw_message(listed: ListedCase, users: Mapping[int, object]) -> SafeString:
