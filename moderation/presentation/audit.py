@@ -95,7 +95,7 @@ AUDIT_ACTIONS: dict[str, Promise] = {
     "restored_by_import": pgettext_lazy("action in the audit log", "Messages restored by an import"),
     "rewrite_requested": pgettext_lazy("action in the audit log", "Rewrite requested"),
     "role_given": pgettext_lazy("action in the audit log", "Role given"),
-    "role_taken": pgettext_lazy("action in the audit log", "Role taken"),
+    "role_taken": pgettext_lazy("action in the audit log", "Role removed"),
     "run_requested": pgettext_lazy("action in the audit log", "Maintenance run requested"),
     "run_stopped": pgettext_lazy("action in the audit log", "Maintenance run stopped"),
     "schedule_changed": pgettext_lazy("action in the audit log", "Schedule changed"),

@@ -67,7 +67,7 @@ def roles(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required(GIVE_ROLES, raise_exception=True)
 def role_take(request: HttpRequest, grant_id: int) -> HttpResponse:
-    """Take a role. The sessions of its account end."""
+    """Remove a role. The sessions of its account end."""
     try:
         take_role(grant_id, actor=actor_of(request))
     except NotFound:

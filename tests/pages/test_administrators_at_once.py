@@ -1,4 +1,4 @@
-"""Two administrators who take away each other's rights at the same moment: one of them remains."""
+"""Two administrators who remove each other's rights at the same moment: one of them remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles are given, taken and listed on their page and by command; new staff are invited by a link that works once."""
+"""Roles are given, removed and listed on their page and by command; new staff are invited by a link that works once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_administrator_gives_and_takes_a_role(ada: User, tess: User, channel:
     assert sign_in(tess).get(f"/channels/{channel.pk}/").status_code == 403
     assert tess.username not in client.get("/roles/").content.decode().split('id="give"')[0]
     past = client.get(f"/roles/?account={tess.username}&past=1").content.decode()
-    assert f'Taken by <bdi class="staff-name">{ada.username}</bdi>' in past
+    assert f'Removed by <bdi class="staff-name">{ada.username}</bdi>' in past
 
 
 def test_the_page_says_that_a_role_was_given_and_leads_to_it(
@@ -416,7 +416,7 @@ def test_the_first_administrator_is_made_by_command(nora: str, capsys: pytest.Ca
     assert entry.details["by"].startswith("command line (")
 
 
-def test_the_command_gives_lists_and_takes_roles(
+def test_the_command_gives_lists_and_removes_roles(
     tess: User, channel: Channel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("role", "give", tess.username, "moderator", "--guild", str(channel.guild_id))
@@ -425,9 +425,9 @@ def test_the_command_gives_lists_and_takes_roles(
     assert given.startswith(f"{row.pk}  {tess.username}  moderator  guild {channel.guild_id}")
     call_command("role", "list", tess.username)
     assert capsys.readouterr().out == given
-    call_command("role", "take", str(row.pk))
+    call_command("role", "remove", str(row.pk))
     call_command("role", "list", tess.username)
-    assert "taken" in capsys.readouterr().out.splitlines()[0]
+    assert "removed" in capsys.readouterr().out.splitlines()[0]
     assert current(tess) == []
     with pytest.raises(CommandError, match="There is no account"):
         call_command("role", "give", "no such account", "lead")

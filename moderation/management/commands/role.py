@@ -1,4 +1,4 @@
-"""`manage.py role give|take|list`: roles of staff accounts."""
+"""`manage.py role give|remove|list`: roles of staff accounts."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from moderation.operations.selection.places import parse_grants, parse_until
 
 
 class Command(InertCommand):
-    help = "Give a role to a staff account, take it, or list who has which role."
+    help = "Give a role to a staff account, remove it, or list who has which role."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        acts = parser.add_subparsers(dest="act", metavar="give|take|list", required=True)
+        acts = parser.add_subparsers(dest="act", metavar="give|remove|list", required=True)
         give = acts.add_parser("give", help="give a role")
         give.add_argument("user", metavar="USER", help="user name")
         add_place(give)
-        take = acts.add_parser("take", help="take a role")
-        take.add_argument("id", type=int, metavar="ID", help="as `role list` shows it")
+        remove = acts.add_parser("remove", help="remove a role")
+        remove.add_argument("id", type=int, metavar="ID", help="as `role list` shows it")
         listed = acts.add_parser("list", help="list roles, newest first")
         listed.add_argument("user", nargs="?", default="", metavar="USER", help="only this account's")
-        listed.add_argument("--past", action="store_true", help="also those that were taken or have ended")
-        for one in (give, take, listed):
+        listed.add_argument("--past", action="store_true", help="also those that were removed or have ended")
+        for one in (give, remove, listed):
             add_actor(one)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             actor = find_moderator(options["moderator"])
-            {"give": self._give, "take": self._take, "list": self._list}[options["act"]](actor, options)
+            {"give": self._give, "remove": self._remove, "list": self._list}[options["act"]](actor, options)
         except (BadInput, Forbidden) as error:
             raise CommandError(str(error), returncode=BAD_INPUT) from None
 
@@ -47,7 +47,7 @@ class Command(InertCommand):
         for row in give_roles(account, grants, actor=actor, until=until):
             self.stdout.write(_describe(row))
 
-    def _take(self, actor: User, options: dict[str, Any]) -> None:
+    def _remove(self, actor: User, options: dict[str, Any]) -> None:
         self.stdout.write(_describe(take_role(options["id"], actor=actor)))
 
     def _list(self, actor: User, options: dict[str, Any]) -> None:
@@ -101,5 +101,5 @@ def _describe(row: RoleGrant) -> str:
     if row.until is not None:
         parts.append(f"until {row.until:%Y-%m-%d %H:%M} UTC")
     if row.taken_at is not None:
-        parts.append(f"taken {row.taken_at:%Y-%m-%d %H:%M} UTC")
+        parts.append(f"removed {row.taken_at:%Y-%m-%d %H:%M} UTC")
     return "  ".join(parts)

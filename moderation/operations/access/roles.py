@@ -1,4 +1,4 @@
-"""Giving and taking roles. Every act is recorded in its transaction; rows are kept.
+"""Giving and removing roles. Every act is recorded in its transaction; rows are kept.
 
 An account may give what it has itself, and only administrators give at all. Sessions of an account that loses a role
 end at once. Getting one ends none, but for those without a second factor if the role enforces it. A role whose time has
@@ -106,7 +106,7 @@ def give_roles(
 
 
 def take_role(grant_id: int, *, actor: User) -> RoleGrant:
-    """Take a role. Idempotent. Raises `Forbidden`, `NotFound`, and `BadInput` for one's own role of administrator."""
+    """Remove a role. Idempotent. Raises `Forbidden`, `NotFound`, and `BadInput` for one's own role of administrator."""
     require(actor, GIVE_ROLES)
     with transaction.atomic():
         grants = _visible(actor, GIVE_ROLES).filter(pk=grant_id)
@@ -186,7 +186,7 @@ def check_grant(grant: Grant, *, actor: User) -> None:
 
 def _check_may_give(grant: Grant, channel: Channel | None, actor: User) -> None:
     if not may_give(grants_of(actor), grant, guild_id=channel.guild_id if channel else None):
-        raise Forbidden(_("You can only give and take roles with rights that you have there yourself."))
+        raise Forbidden(_("You can only give and remove roles with rights that you have there yourself."))
 
 
 def _visible(user: Actor, right: str = VIEW_ROLES) -> RoleGrantQuerySet:
