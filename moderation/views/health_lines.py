@@ -45,8 +45,8 @@ def newest_page_lines(health: ChannelHealth) -> list[FigureLine]:
     found = health.newest_page
     return [
         _line(health, _("Newest page"), found.get(NEWEST_PAGE_US), _format_us),
-        _line(health, _("Tombstones in the newest page"), found.get(NEWEST_PAGE_TOMBSTONES)),
-        _line(health, _("Buckets of the newest page"), found.get(NEWEST_PAGE_BUCKETS)),
+        _line(health, _("Tombstones, newest page"), found.get(NEWEST_PAGE_TOMBSTONES)),
+        _line(health, _("Buckets, newest page"), found.get(NEWEST_PAGE_BUCKETS)),
     ]
 
 
