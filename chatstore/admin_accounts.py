@@ -113,7 +113,10 @@ class UserAdmin(RecordedAdmin, PrivateHistory, StockUserAdmin, ModelAdmin):  # t
             return gettext("None")
         label, link = gettext("Reset …"), reverse("second_factor_reset", args=[account.pk])
         return format_html(
-            '{} · <a href="{}" class="text-primary-600">{}</a>', gettext("Authenticator app"), link, label
+            '<span class="second-factor"><span>{}</span><a href="{}" class="text-primary-600">{}</a></span>',
+            gettext("Authenticator app"),
+            link,
+            label,
         )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
