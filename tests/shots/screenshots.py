@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -409,12 +410,19 @@ def keep_readme_pictures() -> None:
         shutil.copyfile(picture, README_FOLDER / f"{name}.png")
 
 
+def _read(arguments: Sequence[str]) -> Namespace:
+    parser = ArgumentParser(prog="python -m tests.shots", description="Take and check screenshots of pages.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="beginning of a screenshot's name; by default all")
+    parser.add_argument("--check", action="store_true", help="only check the pages")
+    parser.add_argument("--width", type=int, action="append", metavar="PX", help="width of the window, repeatable")
+    return parser.parse_args(arguments)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Take the screenshots and print every fault; return 1 if there is any. With `--check` there are no screenshots."""
-    only_check = "--check" in arguments
-    wanted = [argument for argument in arguments if not argument.startswith("--")]
-    widths = [int(argument.removeprefix("--width=")) for argument in arguments if argument.startswith("--width=")]
-    widths = widths or ([CHECKED_WIDTH] if only_check else [*WIDTHS])
+    options = _read(arguments)
+    only_check, wanted = options.check, options.names
+    widths = options.width or ([CHECKED_WIDTH] if only_check else [*WIDTHS])
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         replace_runs()
