@@ -227,7 +227,7 @@ purge --channel {channel} --author 1 --reason x --yes | absent absent nothing no
 second_factor_reset {name} | forbidden forbidden forbidden forbidden forbidden forbidden ok
 role list {name} | forbidden forbidden forbidden forbidden ok forbidden ok
 role give {name} auditor | forbidden forbidden forbidden forbidden forbidden forbidden ok
-role take 0 | forbidden forbidden forbidden forbidden forbidden forbidden absent
+role remove 0 | forbidden forbidden forbidden forbidden forbidden forbidden absent
 invite {new} auditor | forbidden forbidden forbidden forbidden forbidden forbidden ok
 import_discord nowhere.json --restore | forbidden forbidden forbidden nothing forbidden forbidden nothing
 """
