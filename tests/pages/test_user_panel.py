@@ -175,6 +175,10 @@ def test_counts_that_were_not_exact_in_time_are_requested_once_more_and_are_exac
         for each in ("facts", "servers", "channels"):
             assert f'id="{part}-{each}"' in html
             assert f'id="{part}-{each}"' in counted
+    # The caption and the ends of the bars are replaced with them.
+    (activity,) = re.findall(r'<section class="card" id="user-channels".*?</section>', counted)
+    assert "The tallest bar is" in activity
+    assert "activity-ends" in activity
 
 
 def test_each_button_leads_to_a_preview_of_that_place_and_time(mona: User, sign_in: SignIn) -> None:
