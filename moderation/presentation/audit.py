@@ -271,6 +271,6 @@ def format_fact(value: Any) -> str:
         case {"template": _template, **_others}:
             return translate(from_json(value))
         case dict() if all(isinstance(part, str | bool | list) for part in value.values()):
-            return " · ".join(f"{name.replace('_', ' ')} {format_fact(part)}" for name, part in value.items())
+            return " · ".join(f"{name.replace('_', ' ')} {format_fact(part)}" for name, part in value.items()) or "–"
         case _:
             return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -337,7 +337,7 @@ def _draw_gap(line: GapLine, *, may_view_purges: bool) -> SafeString:
     in_all = _draw_in_all(gap.in_all) if may_view_purges and gap.in_all and gap.in_all > line.total else ""
     return fill(
         '<p class="gap{}" data-purge="{}" data-total="{}">\n{}\n'
-        '<span class="gap-line">\n<span>{}</span>\n{}\n<span class="gap-line">\n{}\n{}\n</span>\n</span>\n</p>\n',
+        '<span class="gap-line">\n<span>{}</span>\n<span class="gap-line">\n{}\n{}\n{}\n</span>\n</span>\n</p>\n',
         "" if line.is_collapsed else " single",
         gap.purge_id,
         line.total,

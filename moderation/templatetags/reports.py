@@ -162,7 +162,6 @@ def _describe_open(listed: ListedCase) -> _Line:
     claimed, repeated = claim_of(case), _repeat_note(listed.this_week)
     opened = time_tag(case.opened_at, format_ago(case.opened_at, timezone.now()))
     facts = [category_label(case.category), formats.format_count(case.report_count, "report")]
-    # What is last is cut first.
     claim = fill_named(_("claimed by <bdi>%(name)s</bdi>"), name=claimed)
     notes = [
         *([fill('<span class="case-claim">{}</span>', claim)] if claimed else []),
