@@ -260,5 +260,5 @@ def test_the_first_and_last_seen_are_shown(mona: User, sign_in: SignIn) -> None:
     purge_now(mona, Selection(channel_ids=(channel.pk,), message_ids=tuple(sorted(ids))))
     html = panel_of(sign_in(mona), account)
     first, last = bucket_days(bucket_of(min(ids)))
-    assert f"First seen</dt> <dd> {format_short_days(first, last)} </dd>" in html
+    assert f"First seen</dt> <dd> {squeeze(format_short_days(first, last))} </dd>" in html
     assert "Last message</dt> <dd> <time" in html
