@@ -40,6 +40,7 @@ NOTE_MOVES = f"""() => {{
 
 TO_END, TO_BEGINNING = "() => scrollTo(0, document.documentElement.scrollHeight)", "() => scrollTo(0, 0)"
 IS_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
+HAS_LOADED = "([rows, link]) => document.querySelectorAll('.msg').length > rows || !document.querySelector(link)"
 NEWER, OLDER = 'a[data-more="newer"]', 'a[data-more="older"]'
 
 
@@ -73,7 +74,8 @@ def load_all(page: Page, link: str, scroll: str) -> None:
     while page.locator(link).count():
         before = rows.count()
         page.evaluate(scroll)
-        page.wait_for_function("count => document.querySelectorAll('.msg').length > count", arg=before)
+        # The last rows may have arrived before they were counted.
+        page.wait_for_function(HAS_LOADED, arg=[before, link])
     moves = page.evaluate("window.moves")
     assert moves
     assert max(map(abs, moves)) <= 2, moves
