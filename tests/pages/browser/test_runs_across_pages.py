@@ -9,6 +9,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, WILMA, make_channel, purge_now, recent_ids, write
+from tests.pages.browser.loading import load_rest
 from tests.pages.browser.posting import post_arrivals
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -32,19 +33,12 @@ def make_raided_run(raid: slice) -> Channel:
     return channel
 
 
-HAS_LOADED = "([rows, link]) => document.querySelectorAll('.msg').length > rows || !document.querySelector(link)"
-
-
 def headings_of(page: Page) -> Locator:
     return page.locator("#messages .avatar:visible")
 
 
 def load_all(page: Page, link: str) -> None:
-    while page.locator(link).count():
-        before = page.locator(".msg").count()
-        # The last rows may have arrived before they were counted.
-        page.evaluate("link => document.querySelector(link)?.click()", link)
-        page.wait_for_function(HAS_LOADED, arg=[before, link])
+    load_rest(page, link, ask=lambda: page.evaluate("link => document.querySelector(link)?.click()", link))
 
 
 def test_a_run_across_pages_has_one_heading_a_day(site: Site) -> None:

@@ -10,6 +10,7 @@ from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from tests.conftest import make_user
 from tests.moderation.channels import VICTOR, WILMA, make_channel, purge_now, recent_ids, write
+from tests.pages.browser.loading import load_rest
 from tests.pages.browser.posting import post_arrivals
 from tests.pages.serving import Site, browse, browse_as, create_account, in_thread, sign_in
 
@@ -40,7 +41,6 @@ NOTE_MOVES = f"""() => {{
 
 TO_END, TO_BEGINNING = "() => scrollTo(0, document.documentElement.scrollHeight)", "() => scrollTo(0, 0)"
 IS_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
-HAS_LOADED = "([rows, link]) => document.querySelectorAll('.msg').length > rows || !document.querySelector(link)"
 NEWER, OLDER = 'a[data-more="newer"]', 'a[data-more="older"]'
 
 
@@ -70,12 +70,7 @@ def open_at(page: Page, site: Site, channel: Channel, message_id: int) -> None:
 
 def load_all(page: Page, link: str, scroll: str) -> None:
     """Scroll until there are no more rows at that end; the row in view keeps its place each time."""
-    rows = page.locator(".msg")
-    while page.locator(link).count():
-        before = rows.count()
-        page.evaluate(scroll)
-        # The last rows may have arrived before they were counted.
-        page.wait_for_function(HAS_LOADED, arg=[before, link])
+    load_rest(page, link, ask=lambda: page.evaluate(scroll))
     moves = page.evaluate("window.moves")
     assert moves
     assert max(map(abs, moves)) <= 2, moves
