@@ -27,9 +27,9 @@ from moderation.operations.lookup.search import (
     QUERY_CHARACTERS,
     REASON_CHARACTERS,
     VIEW_USERS,
-    channel_of_guild,
     find_channels,
     find_id,
+    follow_link,
     guilds_named,
     other_channels_in,
 )
@@ -69,12 +69,10 @@ def suggest(user: Actor, query: str) -> Suggestions:
         return Suggestions()
     try:
         if link := find_message_link(text):
-            channel_id, message_id = map(parse_snowflake, link)
-            channel = visible_channels(user).filter(pk=channel_id).first()
-            if channel is not None:
-                return Suggestions(message=(channel, message_id))
-            in_guild = channel_of_guild(user, channel_id, message_id)
-            return Suggestions(channels=() if in_guild is None else (in_guild,))
+            channel, message_id = follow_link(user, *map(parse_snowflake, link))
+            if channel is None or message_id is None:
+                return Suggestions(channels=() if channel is None else (channel,))
+            return Suggestions(message=(channel, message_id))
         if named := find_id(text):
             return _with_id(user, parse_snowflake(named))
     except BadInput:

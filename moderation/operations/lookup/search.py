@@ -113,9 +113,11 @@ def search_anything(user: Actor, query: str) -> SearchResult:
         raise BadInput(_("Enter a message link, an ID, or the name of a channel or user."))
     if len(query_text) > QUERY_CHARACTERS or "\x00" in query_text:
         raise BadInput(_("The search text is too long. Enter a name, an ID or a message link."))
-    link = find_message_link(query_text)
-    if link:
-        return _follow_link(user, *map(parse_snowflake, link))
+    if link := find_message_link(query_text):
+        channel, message_id = follow_link(user, *map(parse_snowflake, link))
+        if channel is None or message_id is None:
+            return SearchResult(channels=() if channel is None else (channel,))
+        return SearchResult(message=(channel.pk, message_id))
     if named := find_id(query_text):
         return _find_id(user, parse_snowflake(named))
     return _find_names(user, query_text)
@@ -131,9 +133,14 @@ def find_id(query_text: str) -> str | None:
     return None
 
 
-def channel_of_guild(user: Actor, guild_id: int, channel_id: int) -> Channel | None:
-    """Return a visible channel of a guild. A link of the chat, /channels/<guild>/<channel>, looks like a message's."""
-    return visible_channels(user).filter(pk=channel_id, guild_id=guild_id).first()
+def follow_link(user: Actor, first: int, second: int) -> tuple[Channel | None, int | None]:
+    """Return the visible channel and the message that two IDs of a link name, None for what it does not name.
+
+    They are a channel and a message, or a guild and a channel: the chat's own link of a channel looks the same.
+    """
+    if channel := visible_channels(user).filter(pk=first).first():
+        return channel, second
+    return visible_channels(user).filter(pk=second, guild_id=first).first(), None
 
 
 def find_channels(user: Actor, name: str, *, limit: int) -> list[Channel]:
@@ -167,13 +174,6 @@ def other_channels_in(
 def guilds_named(user: Actor, name: str, *, limit: int) -> list[Guild]:
     """Return guilds with channels as `guilds_by_name`."""
     return list(guilds_by_name(guilds_with_channels(user), name)[:limit])
-
-
-def _follow_link(user: Actor, channel_id: int, message_id: int) -> SearchResult:
-    if visible_channels(user).filter(pk=channel_id).exists():
-        return SearchResult(message=(channel_id, message_id))
-    channel = channel_of_guild(user, channel_id, message_id)
-    return SearchResult(channels=() if channel is None else (channel,))
 
 
 def _find_id(user: Actor, number: int) -> SearchResult:
