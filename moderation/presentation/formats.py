@@ -250,22 +250,23 @@ def utc_midnight(day: dt.date) -> str:
 
 
 def format_days(first: dt.date, last: dt.date) -> str:
-    """Return a span of days, both inclusive: "11–20 March 2024". One of two months breaks only after its dash."""
+    """Return a span of days, both inclusive: "11–20 March 2024". It breaks only after its dash."""
     if first == last:
-        return _LONG_DAY(last)
+        return keep_together(_LONG_DAY(last))
     if (first.year, first.month) == (last.year, last.month):
         begin = _FIRST_OF_MONTH(first)
-        return _("%(first)s–%(last)s") % {"first": begin, "last": _LONG_DAY(last)}
+        return keep_together(_("%(first)s–%(last)s") % {"first": begin, "last": _LONG_DAY(last)})
     begin = _FIRST_OF_YEAR(first) if first.year == last.year else _LONG_DAY(first)
     return keep_together(_("%(first)s – %(last)s") % {"first": begin, "last": _LONG_DAY(last)})
 
 
 def format_short_days(first: dt.date, last: dt.date) -> str:
-    """Return a span of days, both inclusive: "11–20 Mar 2024"."""
+    """Return a span of days, both inclusive: "11–20 Mar 2024". It breaks only after its dash."""
     if first == last:
-        return _SHORT_DAY(last)
+        return keep_together(_SHORT_DAY(last))
     if (first.year, first.month) == (last.year, last.month):
-        return _("%(first)s–%(last)s") % {"first": _FIRST_OF_MONTH(first), "last": _SHORT_DAY(last)}
+        begin = _FIRST_OF_MONTH(first)
+        return keep_together(_("%(first)s–%(last)s") % {"first": begin, "last": _SHORT_DAY(last)})
     begin = _AXIS_DAY(first) if first.year == last.year else _SHORT_DAY(first)
     return keep_together(_("%(first)s – %(last)s") % {"first": begin, "last": _SHORT_DAY(last)})
 
