@@ -10,7 +10,7 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 
@@ -342,21 +342,27 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
     """Label months in a short strip, quarters in a longer one, years in a long one, without overlaps."""
     months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
-    labels: list[Label] = []
-    labelled: tuple[int, int] | None = None
+    periods = groupby(bars, key=lambda bar: (bar.first_day.year, (bar.first_day.month - 1) // months))
+    firsts = [next(group) for _, group in periods]
     format_period = _YEAR if months == 12 else _MONTH
-    for bar in bars:
-        day = bar.first_day
-        period = (day.year, (day.month - 1) // months)
-        if period == labelled:
-            continue
-        labelled = period
-        if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, format_period(day)))
-    # The last one ends with the strip, or is left out if another one is there.
     last_x = len(bars) * pitch - _LABEL_DISTANCE
+    labels = _place_labels(firsts, format_period)
+    # A label of a few bars gives way to that of the first whole period, unless they are before a break.
+    if len(firsts) > 1 and firsts[1].x <= last_x and firsts[1].x == (firsts[1].bucket - bars[0].bucket) * pitch:
+        later = _place_labels(firsts[1:], format_period)
+        labels = later if len(later) == len(labels) else labels
+    # The last one ends with the strip, or is left out if another one is there.
     if len(labels) > 1 and labels[-1].x > last_x:
         last = labels.pop()
         if last_x - labels[-1].x >= _LABEL_DISTANCE:
             labels.append(Label(last_x, last.text))
     return tuple(labels)
+
+
+def _place_labels(firsts: Iterable[Bar], format_period: DateFormat) -> list[Label]:
+    """Return the labels of periods that have room after the one before. firsts: the first bar of each."""
+    labels: list[Label] = []
+    for bar in firsts:
+        if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
+            labels.append(Label(bar.x, format_period(bar.first_day)))
+    return labels

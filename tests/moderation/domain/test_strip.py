@@ -152,6 +152,18 @@ def test_the_last_date_ends_with_the_strip() -> None:
     assert strip.width - last.x == pytest.approx(62)
 
 
+def test_a_short_beginning_takes_no_room_from_the_date_of_the_first_whole_quarter() -> None:
+    # Its first six bars are of November and December.
+    buckets = [StripBucket(bucket, 1) for bucket in range(361, 434)]
+    assert [label.text for label in draw_strip(buckets).labels[:3]] == ["Jan 2025", "Apr 2025", "Jul 2025"]
+    # With more room, both have a date.
+    wide = draw_strip(buckets, width=BESIDE_CHANNELS).labels[:3]
+    assert [label.text for label in wide] == ["Nov 2024", "Jan 2025", "Apr 2025"]
+    # Before a break, it keeps its date.
+    broken = draw_strip([StripBucket(0, 1), *buckets]).labels[:2]
+    assert [label.text for label in broken] == ["Jan 2015", "Jan 2025"]
+
+
 @given(entries)
 def test_dates_do_not_touch_each_other(given_entries: dict[int, tuple[int | None, int, bool]]) -> None:
     labels = draw_strip(make(given_entries)).labels
