@@ -35,6 +35,7 @@ from moderation.operations.preview.single_message import delete_message
 from moderation.presentation.page_urls import url_of
 from moderation.presentation.strip import BESIDE_CHANNELS
 from moderation.presentation.texts import translate
+from moderation.presentation.typed_dates import print_typed
 from moderation.presentation.wording import format_datetime
 from moderation.tasks import enqueue_on_commit
 from moderation.views.rows import RUN_SECONDS, GapLine, collapse_gaps, lay_out
@@ -190,7 +191,8 @@ def _open(channel: Channel, position: Position) -> tuple[Timeline, Position, str
 
 
 def _open_at(channel: Channel, at: str) -> tuple[Timeline, Position, str]:
-    start = first_id_from(parse_datetime(at, now=timezone.localtime()))
+    # A refusal repeats the time as the field shows it.
+    start = first_id_from(parse_datetime(print_typed(at), now=timezone.localtime()))
     position = Position(after=start - 1)
     opened = open_timeline(channel.pk, after=position.after)
     if opened.messages or opened.page.newer is not None:

@@ -13,7 +13,7 @@ from tests.pages.conftest import PreviewedPurge
 SignIn = Callable[[User], Client]
 
 GETS = (
-    ("/channels/{channel}/?at=2999-01-01", 400, "future"),
+    ("/channels/{channel}/?at=2999-01-01", 400, "1 Jan 2999 is in the future"),
     ("/channels/{channel}/?at=someday", 400, "not a valid date"),
     ("/channels/{channel}/?at=1700-01-01", 400, "before the first possible message"),
     ("/channels/{channel}/?at=2024-13-45", 400, "not a valid date"),
