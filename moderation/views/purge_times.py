@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from django.utils import timezone
@@ -58,8 +58,9 @@ _WIDTH = 100.0
 """Horizontal positions are percentages, so that a strip is as wide as its card."""
 
 
-_NARROWEST_AXIS, _CHARACTER_PIXELS, _LABEL_MARGIN = 300, 6.5, 4
-"""Pixels: of the axis on a phone, of a character of its labels, and between a tick and its label."""
+_NARROWEST_AXIS, _WIDE_AXIS, _CHARACTER_PIXELS, _LABEL_MARGIN = 300, 720, 6.5, 4
+"""Pixels: of the axis on a phone, of one that shows all labels (as the style sheet has it), of a character of the
+labels, and between a tick and its label."""
 
 _LEAST_LAST_SHARE = 0.8
 """A phone moves longer labels to the left, or leaves them out."""
@@ -103,10 +104,15 @@ class ChannelTimes:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A time below the bars. x: percentage."""
+    """A time below the bars. x: percentage.
+
+    is_late: there is no room for it on a phone. is_before: its label has room only before the tick.
+    """
 
     x: float
     text: str
+    is_late: bool = False
+    is_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,16 +358,23 @@ def describe_counts(
 
 
 def list_ticks(window: Window) -> list[Tick]:
-    """Return the ticks whose labels have room on a phone; one at least."""
+    """Return the ticks of a window. One at least has room on a phone."""
     length = window.end - window.start
     times = round_times(window.start, window.end, timezone.get_current_timezone(), last_share=1)
     ticks = [Tick(round((time - window.start) / length * _WIDTH, 3), _format_tick(time, length)) for time in times]
-    return [tick for tick in ticks if tick.x <= _WIDTH * _last_share(tick.text)] or ticks[:1]
+    return [
+        replace(
+            tick,
+            is_late=number > 0 and tick.x > _WIDTH * max(_last_share(tick.text, _NARROWEST_AXIS), _LEAST_LAST_SHARE),
+            is_before=number > 0 and tick.x > _WIDTH * _last_share(tick.text, _WIDE_AXIS),
+        )
+        for number, tick in enumerate(ticks)
+    ]
 
 
-def _last_share(label: str) -> float:
-    """Return the share of the axis up to which a label may begin: a later one would be cut."""
-    return max(1 - (len(label) * _CHARACTER_PIXELS + _LABEL_MARGIN) / _NARROWEST_AXIS, _LEAST_LAST_SHARE)
+def _last_share(label: str, pixels: int) -> float:
+    """Return the share of an axis up to which a label may begin: a later one would be cut. pixels: of the axis."""
+    return 1 - (len(label) * _CHARACTER_PIXELS + _LABEL_MARGIN) / pixels
 
 
 def _format_tick(time: dt.datetime, length: dt.timedelta) -> str:
