@@ -247,6 +247,22 @@ def test_times_and_user_names_are_in_one_line_in_the_admin_s_list_of_purges(site
         assert table.evaluate("box => box.scrollWidth - box.clientWidth") == 0
 
 
+def test_a_value_of_several_lines_has_room_in_the_admin_s_list_on_a_phone(site: Site) -> None:
+    account = create_account("ada")
+    in_thread(draft_over_two_channels, account[0])
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 360, "height": 900})
+        page.goto(f"{site.url}/admin/moderation/purge/?q={account[0]}")
+        cell = page.locator("#result_list .data-row .field-selection_label")
+        text = cell.locator("a")
+        assert text.evaluate(LINES) > 1
+        outer, inner = cell.bounding_box(), text.bounding_box()
+        assert outer is not None
+        assert inner is not None
+        assert inner["y"] - outer["y"] >= 8
+        assert outer["y"] + outer["height"] - inner["y"] - inner["height"] >= 8
+
+
 LINES = """one => {
   const range = document.createRange();
   range.selectNodeContents(one);
