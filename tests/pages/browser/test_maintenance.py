@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 
@@ -10,7 +11,9 @@ from playwright.sync_api import Page, expect
 
 from chatstore.domain.runs import ENDED
 from chatstore.models import JobRun
-from tests.pages.serving import Site, browse_as, create_account
+from chatstore.operations.coordination.clock import postgres_now
+from tests.chatstore.operations.jobs import make_ended_run
+from tests.pages.serving import Site, browse_as, create_account, in_thread
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,23 @@ def test_a_requested_run_finishes_on_the_open_page(browser_session: tuple[Page, 
     expect(page.locator("h1")).to_have_text("Close expired undos")
     expect(page.locator("#state")).to_have_text("done")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
+
+
+def end_thirty_runs() -> None:
+    now = postgres_now()
+    for days in range(30):
+        make_ended_run("expire", at=now - dt.timedelta(days=days))
+
+
+def test_the_marks_of_the_last_thirty_runs_are_as_wide_as_their_card(browser_session: tuple[Page, Site]) -> None:
+    page, site = browser_session
+    in_thread(end_thirty_runs)
+    for width in (360, 390, 1280, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{site.url}/maintenance/jobs/expire/")
+        marks = page.locator(".run-marks > li")
+        expect(marks).to_have_count(30)
+        ends = marks.evaluate_all("marks => Math.max(...marks.map(mark => mark.getBoundingClientRect().right))")
+        card = page.locator(".run-marks-card").bounding_box()
+        assert card is not None
+        assert abs(card["x"] + card["width"] - ends) <= 4, width
