@@ -1,4 +1,4 @@
-"""On a phone nothing in an entry of the audit log lies below the button that shows its details, or is cut."""
+"""Where the parts of an entry of the audit log are: on a phone none lies below the button of its details, or is cut."""
 
 from __future__ import annotations
 
@@ -80,3 +80,22 @@ def test_a_dot_parts_the_outcome_of_a_report_from_the_name_which_is_below_it_on_
             # This removes the name, by which the line was found.
             dots = outcome.evaluate(DOTS)
             assert ["·" in dot for dot in dots] == [width == 360, False], width
+
+
+def test_a_reason_follows_the_name_that_it_is_about_on_wide_screens(site: Site) -> None:
+    name = secrets.token_hex(6)
+    in_thread(resolve_report, name)
+    with browse_as(create_account("ada"), site) as page:
+        for width in (800, 1280, 1440):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.goto(f"{site.url}/audit/")
+            line = page.locator(".audit-line").filter(has_text=name)
+            left, bottom = line.locator(".audit-what > a", has_text=name).evaluate(
+                "one => [one.getBoundingClientRect().left, one.parentElement.getBoundingClientRect().bottom]"
+            )
+            first, top = line.locator(".audit-reason > bdi").evaluate(
+                "one => [one.getBoundingClientRect().left, one.parentElement.getBoundingClientRect().top]"
+            )
+            # A quotation mark is before it.
+            assert width < 1180 or 0 <= first - left <= 10, width
+            assert 0 <= top - bottom <= 2, width
