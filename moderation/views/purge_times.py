@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, partial
 
 from django.utils import timezone
@@ -58,12 +59,11 @@ _WIDTH = 100.0
 """Horizontal positions are percentages, so that a strip is as wide as its card."""
 
 
-_NARROWEST_AXIS, _WIDE_AXIS, _CHARACTER_PIXELS, _LABEL_MARGIN = 300, 720, 6.5, 4
-"""Pixels: of the axis on a phone, of one that shows all labels (as the style sheet has it), of a character of the
-labels, and between a tick and its label."""
+_NARROW_AXIS, _WIDE_AXIS = 300, 720
+"""Least pixels of an axis on a phone, and of one that counts as wide: the style sheet has the same."""
 
-_LEAST_LAST_SHARE = 0.8
-"""A phone moves longer labels to the left, or leaves them out."""
+_CHARACTER_PIXELS, _LABEL_MARGIN = 6.5, 4
+"""Pixels: of a character of a label, and between a tick and its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,22 @@ class ChannelTimes:
     total: int
 
 
+class Side(StrEnum):
+    """Where the label of a tick has room: a tick whose label has none is hidden."""
+
+    AFTER = "after"
+    BEFORE = "before"
+    HIDDEN = "hidden"
+
+
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A time below the bars. x: percentage.
-
-    is_late: there is no room for it on a phone. is_before: its label has room only before the tick.
-    """
+    """A time below the bars. x: percentage. narrow, wide: where its label is, by the width of the axis."""
 
     x: float
     text: str
-    is_late: bool = False
-    is_before: bool = False
+    narrow: Side
+    wide: Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,23 +363,27 @@ def describe_counts(
 
 
 def list_ticks(window: Window) -> list[Tick]:
-    """Return the ticks of a window. One at least has room on a phone."""
+    """Return the ticks of a window. The first, at least, is shown at any width."""
     length = window.end - window.start
     times = round_times(window.start, window.end, timezone.get_current_timezone(), last_share=1)
-    ticks = [Tick(round((time - window.start) / length * _WIDTH, 3), _format_tick(time, length)) for time in times]
-    return [
-        replace(
-            tick,
-            is_late=number > 0 and tick.x > _WIDTH * max(_last_share(tick.text, _NARROWEST_AXIS), _LEAST_LAST_SHARE),
-            is_before=number > 0 and tick.x > _WIDTH * _last_share(tick.text, _WIDE_AXIS),
-        )
-        for number, tick in enumerate(ticks)
-    ]
+    labels = [((time - window.start) / length, _format_tick(time, length)) for time in times]
+    sides = zip(_sides(labels, _NARROW_AXIS), _sides(labels, _WIDE_AXIS), strict=True)
+    return [Tick(round(x * _WIDTH, 3), text, *each) for (x, text), each in zip(labels, sides, strict=True)]
 
 
-def _last_share(label: str, pixels: int) -> float:
-    """Return the share of an axis up to which a label may begin: a later one would be cut. pixels: of the axis."""
-    return 1 - (len(label) * _CHARACTER_PIXELS + _LABEL_MARGIN) / pixels
+def _sides(labels: Iterable[tuple[float, str]], pixels: int) -> Iterator[Side]:
+    """Yield the side of each label on an axis of that width. labels: (share of the axis, text), from the left."""
+    free = 0.0
+    for share, text in labels:
+        x, width = share * pixels, len(text) * _CHARACTER_PIXELS + _LABEL_MARGIN
+        if free <= x and x + width <= pixels:
+            yield Side.AFTER
+            free = x + width
+        elif free <= x - width:
+            yield Side.BEFORE
+            free = x
+        else:
+            yield Side.HIDDEN
 
 
 def _format_tick(time: dt.datetime, length: dt.timedelta) -> str:

@@ -1,4 +1,4 @@
-"""The last label of a time axis is hidden on phones, or stands before its tick, only if it would be cut."""
+"""A label of a time axis is before its tick, or hidden, only where it has no room."""
 
 from __future__ import annotations
 
@@ -13,21 +13,39 @@ pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "labels", "is_late", "is_before"),
+    ("start", "end", "labels", "narrow", "wide"),
     [
-        # At 87 % a time has room on a phone; at 93 % it has not, but on a wide axis; at 97 % it has nowhere.
-        ("2024-03-11T14:04", "2024-03-11T14:34", ["14:10", "14:20", "14:30"], False, False),
-        ("2024-03-11T14:02", "2024-03-11T14:32", ["14:10", "14:20", "14:30"], True, False),
-        ("2024-03-11T14:01", "2024-03-11T14:31", ["14:10", "14:20", "14:30"], True, True),
-        ("2024-03-06T00:00", "2024-04-06T00:00", ["11 Mar", "21 Mar", "1 Apr"], False, False),
-        ("2024-03-01T00:00", "2024-04-02T00:00", ["1 Mar", "11 Mar", "21 Mar", "1 Apr"], True, True),
+        # At 87 % a time has room on a phone; at 93 % it has not, but on a wide axis; at 97 % on neither.
+        ("2024-03-11T14:04", "2024-03-11T14:34", ["14:10", "14:20", "14:30"], "after after after", "after after after"),
+        (
+            "2024-03-11T14:02",
+            "2024-03-11T14:32",
+            ["14:10", "14:20", "14:30"],
+            "after after before",
+            "after after after",
+        ),
+        (
+            "2024-03-11T14:01",
+            "2024-03-11T14:31",
+            ["14:10", "14:20", "14:30"],
+            "after after before",
+            "after after before",
+        ),
+        # Labels with a year are too long for a phone to show all of them.
+        (
+            "2023-10-11T17:22",
+            "2024-11-29T22:04",
+            ["1 Jan 2024", "1 Apr 2024", "1 Jul 2024", "1 Oct 2024"],
+            "after hidden after hidden",
+            "after after after after",
+        ),
     ],
 )
-def test_the_last_label_is_hidden_or_moved_only_if_it_has_no_room(
-    start: str, end: str, labels: list[str], is_late: bool, is_before: bool
+def test_a_label_is_before_its_tick_or_hidden_only_where_it_has_no_room(
+    start: str, end: str, labels: list[str], narrow: str, wide: str
 ) -> None:
     begin, until = (dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC) for text in (start, end))
     ticks = list_ticks(Window(Zoom.ALL, begin, until, dt.timedelta(minutes=1)))
     assert [tick.text for tick in ticks] == labels
-    assert (ticks[-1].is_late, ticks[-1].is_before) == (is_late, is_before)
-    assert not any(tick.is_late or tick.is_before for tick in ticks[:-1])
+    assert [tick.narrow for tick in ticks] == narrow.split()
+    assert [tick.wide for tick in ticks] == wide.split()
