@@ -59,6 +59,7 @@ def included(html: str) -> dict[int, int]:
 
 def test_those_who_take_part_are_selected_and_the_others_listed(raid: Raid, mona: User, sign_in: SignIn) -> None:
     html = sign_in(mona).get(f"/raids/{raid.channel.pk}/").content.decode()
+    assert "Possible raid in #general (Tidewalkers)" in html[html.index("<h1>") : html.index("</h1>")]
     assert checked(html) == raid.raiders
     assert {int(found) for found in re.findall(r'name="account" value="(\d+)"', html)} == raid.raiders | raid.members
     assert "60 messages by 12 accounts that seem to take part" in " ".join(html.split())
