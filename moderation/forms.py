@@ -33,7 +33,7 @@ _HAS = [
 ]
 
 _EXAMPLES = {
-    "authors": gettext_lazy("such as Victor, @wilma, 80351110224678912"),
+    "authors": gettext_lazy("such as Victor, @wilma"),
     # Translators: keep the English words; only they are understood.
     "after": gettext_lazy("such as yesterday 14:30"),
     "before": gettext_lazy("such as 20 minutes ago"),
