@@ -207,7 +207,7 @@ def _summarize(name: str, value: object) -> str:
     if name == "microseconds":
         return result_value(value, name)
     if name == ROUND_BEGAN:
-        return _("round began %(when)s") % {"when": result_value(value, name)}
+        return _("round began %(when)s") % {"when": formats.keep_together(result_value(value, name))}
     return _("%(name)s: %(value)s") % {"name": _name_of(name), "value": result_value(value, name)}
 
 
