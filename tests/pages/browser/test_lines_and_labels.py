@@ -58,7 +58,7 @@ def test_a_time_axis_shows_the_labels_that_have_room(site: Site) -> None:
         page.goto(in_thread(preview_a_year))
         for width, shown in (
             (1280, ["1 Jan 2024", "1 Apr 2024", "1 Jul 2024", "1 Oct 2024"]),
-            (740, ["1 Jan 2024", "1 Apr 2024", "1 Jul 2024"]),
+            (740, ["1 Jan 2024", "1 Jul 2024"]),
             (360, ["1 Jan 2024", "1 Jul 2024"]),
         ):
             page.set_viewport_size({"width": width, "height": 800})
