@@ -62,8 +62,9 @@ _WIDTH = 100.0
 _NARROW_AXIS, _WIDE_AXIS = 300, 720
 """Least pixels of an axis on a phone, and of one that counts as wide: the style sheet has the same."""
 
-_CHARACTER_PIXELS, _LABEL_MARGIN = 6.5, 4
-"""Pixels: of a character of a label, and between a tick and its label."""
+_CHARACTER_PIXELS, _LABEL_MARGIN, _LABEL_GAP = 6.5, 4, 12
+"""Pixels: of a character of a label, between a tick and its label, and least from one label to the next if no tick is
+between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +380,7 @@ def _sides(labels: Iterable[tuple[float, str]], pixels: int) -> Iterator[Side]:
         if free <= x and x + width <= pixels:
             yield Side.AFTER
             free = x + width
-        elif free <= x - width:
+        elif free == 0 or free + _LABEL_GAP <= x - width:
             yield Side.BEFORE
             free = x
         else:

@@ -31,6 +31,14 @@ pytestmark = pytest.mark.unit
             "after after before",
             "after after before",
         ),
+        # "1 Nov" before its tick would be next to "1 Oct", without a tick between them.
+        (
+            "2024-07-22T00:00",
+            "2024-11-10T00:00",
+            ["1 Aug", "1 Sep", "1 Oct", "1 Nov"],
+            "after after after hidden",
+            "after after after after",
+        ),
         # Labels with a year are too long for a phone to show all of them.
         (
             "2023-10-11T17:22",
