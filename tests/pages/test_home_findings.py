@@ -125,7 +125,7 @@ def test_a_repair_is_not_started_from_a_finding_while_cassandra_is_down(
     assert reason not in client.get("/").content.decode()
     monkeypatch.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
     html = findings_of(client.get("/").content.decode())
-    button = re.search(r'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*Repair now', html)
+    button = re.search(r'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*<span>Repair now', html)
     assert button
     assert re.search(rf'id="{button[1]}">\s*{re.escape(reason)}', html)
 
@@ -319,6 +319,6 @@ def test_no_action_on_a_bucket_is_started_from_its_finding_while_cassandra_is_do
     for path in ("/", f"/channels/{channel.pk}/health/"):
         html = client.get(path).content.decode()
         assert action not in html
-        button = re.search(rf'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*{label}<', html)
+        button = re.search(rf'<button class="button small"\s+disabled aria-describedby="([^"]+)">\s*<span>{label}<', html)
         assert button, path
         assert re.search(rf'id="{button[1]}">\s*{re.escape(reason)}', html)
