@@ -35,7 +35,7 @@ from moderation.operations.lookup.message_history import (
     quarantined_copy,
 )
 from moderation.operations.lookup.purge_index import PurgePart
-from moderation.operations.undo.requests import undo_until
+from moderation.operations.undo.requests import undo_period_of
 from moderation.views.rows import MessageRow, collapse_gaps, lay_out
 
 AROUND = 11
@@ -239,7 +239,8 @@ def _offer_restore(history: MessageHistory) -> RestoreOffer | None:
         return None
     first = offered[0]
     others = [part for part in history.parts_in_effect if part is not first]
-    return RestoreOffer(first, distinct_name_of(first.purge.moderator), undo_until(first.purge), others)
+    until = undo_period_of(first.purge).shown_until(timezone.now())
+    return RestoreOffer(first, distinct_name_of(first.purge.moderator), until, others)
 
 
 def _describe_purge(part: PurgePart) -> HistoryPurge:

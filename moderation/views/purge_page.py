@@ -453,19 +453,17 @@ class UndoResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UndoView:
-    """The offer to undo a purge. until: when it ends, or ended; or None.
+    """The offer to undo a purge. until: when it ends, or ended; or None. A hold in force moves it on.
 
-    kept_until: the same for messages without a hold. is_held: a hold covers some messages, so that `until`
-    moves on as time passes. pauses: it covers some that were deleted. only_held: the undo period of all others has
-    expired. was_held: then, a hold that was lifted covered some that were deleted, and none pauses the period.
-    results: of each undo that was requested. restored: messages that are live again. deleted: messages that the
-    purge deleted and that are still deleted.
+    kept_until: the same for messages without a hold. pauses: a hold covers some that were deleted. only_held: the undo
+    period of all others has expired. was_held: then, a hold that was lifted covered some that were deleted, and none
+    pauses the period. results: of each undo that was requested. restored: messages that are live again. deleted:
+    messages that the purge deleted and that are still deleted.
     """
 
     may_undo: bool
     until: datetime | None
     kept_until: datetime | None
-    is_held: bool
     pauses: bool
     only_held: bool
     was_held: bool
@@ -497,7 +495,6 @@ def describe_undo(purge: Purge, facts: PurgeFacts, *, may_purge: bool) -> UndoVi
         may_undo=may_purge and offered,
         until=period.until if offered or has_expired else None,
         kept_until=kept_until,
-        is_held=offered and period.hold is not None,
         pauses=pauses,
         only_held=only_held,
         was_held=only_held and not pauses and is_deleted_part_held(purge, since=purge.quarantined_at),

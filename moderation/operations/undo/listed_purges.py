@@ -83,7 +83,10 @@ def _with_counts(listed: ListedPurge, counts: EndedCounts) -> ListedPurge:
 
 
 def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
-    """Add the end of the undo period to purges that have ended and can still be undone."""
+    """Add until when purges that have ended can be undone, if they still can.
+
+    While it lasts, that is the period of messages without a hold: a hold may cover nothing that was deleted.
+    """
     # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
     ended = CAN_BE_UNDONE - {PurgeState.PAUSED}
     since = {
@@ -93,6 +96,7 @@ def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     }
     now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
     held = times_held(since) if since and Hold.objects.exists() else {}
-    until = {purge.pk: time + days + held.get(purge.pk, dt.timedelta()) for purge, time in since.items()}
+    until = {purge.pk: time + days for purge, time in since.items()}
+    until |= {pk: time + held[pk] for pk, time in until.items() if time <= now and pk in held}
     still = {purge_id: time for purge_id, time in until.items() if now < time}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

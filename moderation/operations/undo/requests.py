@@ -127,6 +127,10 @@ class UndoPeriod:
     without_holds: dt.datetime | None
     hold: Hold | None = None
 
+    def shown_until(self, now: dt.datetime) -> dt.datetime | None:
+        """Return until when all messages can be restored or, after that, those that a hold covered."""
+        return self.until if self.without_holds is not None and self.without_holds <= now else self.without_holds
+
 
 def undo_period_of(purge: Purge) -> UndoPeriod:
     """Return a purge's undo period: 30 days from its first chunk.
