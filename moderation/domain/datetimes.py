@@ -36,11 +36,6 @@ _CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: UTC| \([^()]+\))?", r
 _LAST_CLOCK = re.compile(r",? [0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?$")
 
 
-def _squeeze(text: str) -> str:
-    """Return the text with plain spaces; pages write "10–19 October 2024" with a word joiner after the dash."""
-    return " ".join(text.replace("\u2060", "").split())
-
-
 def parse_datetime(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.datetime:
     """Parse a date or time: ISO 8601, as pages write it in English ("11 March 2024, 14:30"), or relative to now.
 
@@ -51,7 +46,7 @@ def parse_datetime(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.d
 
     Raises `BadInput` if the text is not a date, is in the future, or is earlier than the first possible id.
     """
-    typed = _squeeze(text)
+    typed = " ".join(text.split())
     shown = typed[:_SHOWN]
     with _refusing_others(shown):
         time = _parse(typed, now, is_end=is_end).astimezone(dt.UTC)
@@ -68,7 +63,7 @@ def parse_bound(text: str, *, now: dt.datetime, is_end: bool = False) -> dt.date
     At the end, a day is in the period, and so are a month and a span. Raises `BadInput`, also for a year that a time
     zone may not have.
     """
-    typed = _squeeze(text)
+    typed = " ".join(text.split())
     with _refusing_others(typed[:_SHOWN]):
         span = _parse_span(typed, now)
         if span is not None:

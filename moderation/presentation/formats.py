@@ -23,7 +23,6 @@ from moderation.presentation.date_patterns import DateFormat
 _KIB = 1024
 _DAY_SECONDS = 86_400
 _BESIDE_NUMBER = re.compile(r"(?<=\d) |(?<!–) (?=[\d–])")
-_BETWEEN_NUMBERS = re.compile(r"(?<=\d)–(?=\d)")
 
 
 def format_number(value: float, *, digits: int = 0) -> str:
@@ -160,9 +159,9 @@ def format_count(value: int | None, noun: str) -> str:
 def keep_together(quantity: str) -> str:
     """Return a quantity for a page, where no line breaks beside its numbers: "3 min 20 s" with no-break spaces.
 
-    A span of days, "31 August – 9 September 2026", breaks only after its dash; "19–28 November 2026" nowhere.
+    A span of days, "31 August – 9 September 2026", breaks only after its dash.
     """
-    return _BETWEEN_NUMBERS.sub("–\u2060", _BESIDE_NUMBER.sub("\u00a0", quantity))
+    return _BESIDE_NUMBER.sub("\u00a0", quantity)
 
 
 def join_list(items: Iterable[str]) -> str:
@@ -251,7 +250,7 @@ def utc_midnight(day: dt.date) -> str:
 
 
 def format_days(first: dt.date, last: dt.date) -> str:
-    """Return a span of days, both inclusive: "11–20 March 2024". Lines break as `keep_together` lets them."""
+    """Return a span of days, both inclusive: "11–20 March 2024". It breaks only after its dash."""
     if first == last:
         return keep_together(_LONG_DAY(last))
     if (first.year, first.month) == (last.year, last.month):
@@ -262,7 +261,7 @@ def format_days(first: dt.date, last: dt.date) -> str:
 
 
 def format_short_days(first: dt.date, last: dt.date) -> str:
-    """Return a span of days, both inclusive: "11–20 Mar 2024". Lines break as `keep_together` lets them."""
+    """Return a span of days, both inclusive: "11–20 Mar 2024". It breaks only after its dash."""
     if first == last:
         return keep_together(_SHORT_DAY(last))
     if (first.year, first.month) == (last.year, last.month):

@@ -422,7 +422,7 @@ def test_a_bucket_run_is_labelled_with_channel_and_dates(
     channel = Channel.objects.create(pk=fresh_id(), name="general \u202e<b>", guild=harbour)
     run = request_run(job, actor=otto, subject=f"{channel.pk}:-3")
     html = read(page, f"/maintenance/runs/{run.pk}/")
-    assert '(Harbour)</bdi>, <span class="nowrap">2–\u206011 December 2014</span>' in html
+    assert '(Harbour)</bdi>, <span class="nowrap">2–11 December 2014</span>' in html
     assert "&lt;b&gt;" in html
     assert "\u202e" not in html
     assert "general" in read(page, "/maintenance/runs/", {"job": job})

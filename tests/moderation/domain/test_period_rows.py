@@ -38,8 +38,8 @@ def test_a_row_says_when_how_many_and_how() -> None:
     found = cells(render(row(GENERAL), row(GENERAL, survivors=None), channel_count=1))
     methods = "2 ranges 1,500 individually, right away"
     assert found == [
-        ["11–\u206020 March 2024", "1,502", "20", methods],
-        ["11–\u206020 March 2024", "1,502", "—", methods],
+        ["11–20 March 2024", "1,502", "20", methods],
+        ["11–20 March 2024", "1,502", "—", methods],
     ]
 
 

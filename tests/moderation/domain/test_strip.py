@@ -100,7 +100,7 @@ def test_a_bar_links_to_the_first_day_of_its_bucket() -> None:
     start, _ = bucket_window(335)
     assert dt.datetime.fromisoformat(bar.at) == start
     assert (start.hour, start.minute) == (0, 0)
-    assert bar.title == "4–\u206013\u00a0March\u00a02024: 7 messages"
+    assert bar.title == "4–13\u00a0March\u00a02024: 7 messages"
 
 
 def test_a_deleted_bucket_is_drawn_empty() -> None:
@@ -116,7 +116,7 @@ def test_what_is_restored_is_a_part_of_its_own_above_what_is_kept() -> None:
     assert bar.y < bar.restored_y < bar.kept_y < bar.kept_y + bar.kept_height
     assert bar.restored_height == pytest.approx(bar.height * 0.3, abs=0.2)
     assert (bar.remaining, strip.has_restored) == (20, True)
-    assert bar.title == "4–\u206013\u00a0March\u00a02024: 100 messages, 50 deleted, 30 restored"
+    assert bar.title == "4–13\u00a0March\u00a02024: 100 messages, 50 deleted, 30 restored"
 
 
 def test_what_failed_is_a_part_of_its_own_below_what_was_restored() -> None:
@@ -125,7 +125,7 @@ def test_what_failed_is_a_part_of_its_own_below_what_was_restored() -> None:
     assert bar.y < bar.restored_y < bar.failed_y < bar.kept_y < bar.kept_y + bar.kept_height
     assert bar.failed_height == pytest.approx(bar.height * 0.3, abs=0.2)
     assert (bar.remaining, strip.has_failed) == (10, True)
-    assert bar.title == "4–\u206013\u00a0March\u00a02024: 100 messages, 40 deleted, 20 restored, 30 failed"
+    assert bar.title == "4–13\u00a0March\u00a02024: 100 messages, 40 deleted, 20 restored, 30 failed"
 
 
 def test_without_buckets_there_is_no_strip() -> None:
