@@ -220,11 +220,11 @@ def _name(name: str) -> str | None:
 
 
 def _with_day(figure: str | None, measured_at: dt.datetime | None) -> str:
-    """Return a figure and the day on which it was measured: "1,204 (3 Mar)", or "–"."""
+    """Return a figure and the day on which it was measured: "1,204 on 3 Mar", or "–"."""
     if figure is None or measured_at is None:
         return "–"
     day = date_format(measured_at, pgettext("date format", "j M"))
-    return _("%(count)s (%(day)s)") % {"count": figure, "day": day}
+    return _("%(count)s on %(day)s") % {"count": figure, "day": day}
 
 
 def _health_fields(request: HttpRequest, *names: str) -> tuple[str, ...]:

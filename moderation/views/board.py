@@ -38,6 +38,8 @@ def _order_clocks(health: ClusterHealth) -> list[RepairClock]:
 
 
 def _jobs_soon(jobs: list[JobView], now: dt.datetime) -> list[JobView]:
-    """Return the jobs that run within the next 24 hours, the next one first."""
-    soon = [(job.next_slot.at, job) for job in jobs if job.next_slot and job.next_slot.at - now <= JOBS_WITHIN]
-    return [job for _at, job in sorted(soon, key=itemgetter(0))]
+    """Return the jobs that wait for a worker, then those that run within the next 24 hours, the next one first."""
+    waiting = [job for job in jobs if job.waiting]
+    others = [job for job in jobs if not job.waiting]
+    soon = [(job.next_slot.at, job) for job in others if job.next_slot and job.next_slot.at - now <= JOBS_WITHIN]
+    return [*waiting, *(job for _at, job in sorted(soon, key=itemgetter(0)))]

@@ -405,6 +405,8 @@ def test_a_disabled_job_shows_it_and_can_still_be_run_now(page: Client, job: str
     page.post(f"/maintenance/jobs/{job}/", {"cron": "30 2 * * *", "zone": "UTC"})
     assert "disabled" in read(page, "/maintenance/")
     assert page.post(f"/maintenance/jobs/{job}/run/").status_code == 302
+    # It waits for a worker, although it has no next run.
+    assert f'href="/maintenance/jobs/{job}/"' in read(page, "/")
 
 
 def test_a_bucket_job_has_no_schedule_and_needs_a_subject(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
