@@ -114,9 +114,13 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
     runs = current_runs(user, {job for job in jobs if job}, {format_bucket(*key) for key in keys})
     idle = [key for key in keys if format_bucket(*key) not in runs]
     repairs = finding_repairs(findings) if may_act else {}
-    actions = _actions_on(findings, buckets, maintainable_buckets(user, idle) if may_act else set())
+    allowed = maintainable_buckets(user, idle) if may_act else set()
+    actions = _actions_on(findings, buckets, allowed)
     offered = [job if action is None else action.job for job, action in zip(jobs, actions, strict=True)]
-    outage = describe_cassandra_outage() if may_act and any(offered) else ""
+    # Which action resolves a heavy bucket is unknown during an outage.
+    pairs = zip(findings, buckets, strict=True)
+    heavy = [finding.kind == HEAVY_BUCKET and bucket in allowed for finding, bucket in pairs]
+    outage = describe_cassandra_outage() if may_act and (any(offered) or any(heavy)) else ""
     needing = {job.name for job in list_jobs() if job.needs_cassandra} if outage else set()
     return [
         FindingLine(
@@ -128,11 +132,11 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             action=action,
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
             advice=_advice_on(finding),
-            outage=outage if name in needing else "",
+            outage=outage if name in needing or is_heavy else "",
             repair_state=repairs.get(finding.pk, ""),
         )
-        for finding, found, job, bucket, action, name in zip(
-            findings, links, jobs, buckets, actions, offered, strict=True
+        for finding, found, job, bucket, action, name, is_heavy in zip(
+            findings, links, jobs, buckets, actions, offered, heavy, strict=True
         )
     ]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import pytest
 from django.test import Client
 
+from chatstore.domain.errors import StoreUnavailable
 from chatstore.domain.roles import Role
 from chatstore.domain.runs import RunState, Severity
 from chatstore.models import BucketDeletes, Channel, Finding, JobRun
@@ -22,6 +24,7 @@ from chatstore.operations.monitoring.checks import BROKEN_SCHEDULE
 from chatstore.store import cassandra, figures, ledger
 from chatstore.store.heartbeats import BEAT, MONITOR, record_heartbeat
 from chatstore.store.redis import redis_client
+from moderation.operations.buckets import actions
 from tests.conftest import give, make_user
 from tests.moderation.channels import make_channel
 from tests.pages.conftest import PreviewedPurge
@@ -322,3 +325,19 @@ def test_no_action_on_a_bucket_is_started_from_its_finding_while_cassandra_is_do
         button = re.search(rf'<button class="button small"\s+disabled aria-describedby="(.+?)">\s*<span>{label}', html)
         assert button, path
         assert re.search(rf'id="{button[1]}">\s*{re.escape(reason)}', html)
+
+
+def test_a_heavy_bucket_says_why_nothing_is_offered_while_it_cannot_be_known(
+    otto: User, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_keys: object) -> NoReturn:
+        raise StoreUnavailable
+
+    channel = make_channel()
+    open_heavy_finding(channel, -3)
+    sentence = "What resolves this is offered once Cassandra is available. No node of Cassandra is up."
+    client = sign_in(otto)
+    assert sentence not in " ".join(client.get("/").content.decode().split())
+    monkeypatch.setattr(actions, "find_obstacles", fail)
+    monkeypatch.setattr(cassandra, "connected_hosts", lambda: [("10.0.0.1", False, "dc1")])
+    assert sentence in " ".join(client.get("/").content.decode().split())
