@@ -115,12 +115,16 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
     idle = [key for key in keys if format_bucket(*key) not in runs]
     repairs = finding_repairs(findings) if may_act else {}
     allowed = maintainable_buckets(user, idle) if may_act else set()
-    actions = _actions_on(findings, buckets, allowed)
+    acted_on = [bucket if bucket in allowed else None for bucket in buckets]
+    heavy = [
+        bucket if finding.kind == HEAVY_BUCKET else None for finding, bucket in zip(findings, acted_on, strict=True)
+    ]
+    actions = _actions_on(findings, acted_on, {bucket for bucket in heavy if bucket is not None})
     offered = [job if action is None else action.job for job, action in zip(jobs, actions, strict=True)]
     # Which action resolves a heavy bucket is unknown during an outage.
-    pairs = zip(findings, buckets, strict=True)
-    heavy = [finding.kind == HEAVY_BUCKET and bucket in allowed for finding, bucket in pairs]
-    outage = describe_cassandra_outage() if may_act and (any(offered) or any(heavy)) else ""
+    outage = (
+        describe_cassandra_outage() if may_act and (any(offered) or any(bucket is not None for bucket in heavy)) else ""
+    )
     needing = {job.name for job in list_jobs() if job.needs_cassandra} if outage else set()
     return [
         FindingLine(
@@ -132,10 +136,10 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             action=action,
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
             advice=_advice_on(finding),
-            outage=outage if name in needing or is_heavy else "",
+            outage=outage if name in needing or in_heavy is not None else "",
             repair_state=repairs.get(finding.pk, ""),
         )
-        for finding, found, job, bucket, action, name, is_heavy in zip(
+        for finding, found, job, bucket, action, name, in_heavy in zip(
             findings, links, jobs, buckets, actions, offered, heavy, strict=True
         )
     ]
@@ -151,15 +155,13 @@ def _bucket_of(finding: Finding) -> BucketKey | None:
 
 
 def _actions_on(
-    findings: Sequence[Finding], buckets: Sequence[BucketKey | None], allowed: Collection[BucketKey]
+    findings: Sequence[Finding], buckets: Sequence[BucketKey | None], heavy: Collection[BucketKey]
 ) -> list[Action | None]:
-    """Return what resolves each finding in its bucket, if the user may do it there."""
-    pairs = list(zip(findings, (bucket if bucket in allowed else None for bucket in buckets), strict=True))
-    heavy = {bucket for finding, bucket in pairs if bucket is not None and finding.kind == HEAVY_BUCKET}
+    """Return what resolves each finding in its bucket. heavy: buckets over the limit of tombstones."""
     recommended = recommend_actions(heavy)
     return [
         None if bucket is None else REPAIR if finding.kind == MISSING_SURVIVORS else recommended.get(bucket)
-        for finding, bucket in pairs
+        for finding, bucket in zip(findings, buckets, strict=True)
     ]
 
 

@@ -17,6 +17,7 @@ from moderation.operations.access.visibility import VIEW_PURGES, Actor
 from moderation.operations.holds import times_held
 from moderation.operations.selection.summary import ListedProgress, ListedPurge, describe_purges
 from moderation.operations.steps.totals import EndedCounts, count_decided, count_each_ended
+from moderation.operations.undo.requests import UndoPeriod
 
 _PROGRESSING = ACTIVE_PURGES - {PurgeState.UNDOING}
 """States in which a purge has deleted some of its messages; a queued one has if it was continued."""
@@ -83,10 +84,7 @@ def _with_counts(listed: ListedPurge, counts: EndedCounts) -> ListedPurge:
 
 
 def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
-    """Add until when purges that have ended can be undone, if they still can.
-
-    While it lasts, that is the period of messages without a hold: a hold may cover nothing that was deleted.
-    """
+    """Add until when purges that have ended can be undone, if they still can, as `UndoPeriod.shown_until`."""
     # A paused purge goes on: its page says until when its part can be undone, which takes long for a large one.
     ended = CAN_BE_UNDONE - {PurgeState.PAUSED}
     since = {
@@ -96,7 +94,10 @@ def with_undo_until(listed: Sequence[ListedPurge]) -> list[ListedPurge]:
     }
     now, days = timezone.now(), dt.timedelta(days=settings.QUARANTINE_DAYS)
     held = times_held(since) if since and Hold.objects.exists() else {}
-    until = {purge.pk: time + days for purge, time in since.items()}
-    until |= {pk: time + held[pk] for pk, time in until.items() if time <= now and pk in held}
-    still = {purge_id: time for purge_id, time in until.items() if now < time}
+    periods = {
+        purge.pk: UndoPeriod(time + days + held.get(purge.pk, dt.timedelta()), time + days)
+        for purge, time in since.items()
+    }
+    until = {purge_id: period.shown_until(now) for purge_id, period in periods.items()}
+    still = {purge_id: time for purge_id, time in until.items() if time is not None and now < time}
     return [replace(one, undo_until=still.get(one.purge.pk)) for one in listed]

@@ -128,7 +128,10 @@ class UndoPeriod:
     hold: Hold | None = None
 
     def shown_until(self, now: dt.datetime) -> dt.datetime | None:
-        """Return until when all messages can be restored or, after that, those that a hold covered."""
+        """Return until when all messages can be restored or, after that, those that a hold covered.
+
+        A hold in force moves `until` on, and may cover nothing that was deleted.
+        """
         return self.until if self.without_holds is not None and self.without_holds <= now else self.without_holds
 
 
