@@ -479,7 +479,7 @@ def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, 
     assert "0 of 1" in operator.get(page).content.decode()
     for path in (page, listed):
         assert "too many tombstones" in operator.get(path).content.decode()
-        assert "4,321 (" in operator.get(path).content.decode()
+        assert "4,321 on " in operator.get(path).content.decode()
     for path in (page, listed):
         assert f"/channels/{channel.pk}/health/" in operator.get(path).content.decode()
         html = moderator.get(path).content.decode()
