@@ -175,7 +175,7 @@ def _admin_shots(scene: Scene, channel: int) -> Iterator[Shot]:
     yield Shot("admin-raid-settings-new", "ada", "/admin/moderation/raidsettings/add/")
     yield Shot("admin-audit", "ada", "/admin/moderation/auditentry/", whole=False)
     open_first = click("#result_list tr:first-child a[href*='/change/']")
-    yield Shot("admin-audit-entry", "ada", "/admin/moderation/auditentry/", act=open_first)
+    yield Shot("admin-audit-entry", "ada", "/admin/moderation/auditentry/?action=purge_confirmed", act=open_first)
 
 
 def _identity_shots(scene: Scene) -> Iterator[Shot]:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from django.db import transaction
 from playwright.sync_api import Locator, Page, expect
 
 from chatstore.domain.buckets import bucket_at, bucket_days, bucket_ids, format_bucket
@@ -20,7 +21,8 @@ from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.jobs.runs import work_on_run
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
-from moderation.models import Purge
+from moderation.models import AuditEntry, Purge
+from moderation.operations.access.audit import record_action
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.chatstore.channels import delete_rows, fresh_id, now_ms, write_messages
 from tests.chatstore.top_partition_lists import make_room_in_lists
@@ -269,6 +271,23 @@ LINES = """one => {
   return new Set([...range.getClientRects()].map(rect => Math.round(rect.bottom / 8))).size;
 }"""
 """Return how many lines the text of an element has."""
+
+
+def record_confirmed(username: str) -> AuditEntry:
+    with transaction.atomic():
+        # As long as a hash of a manifest is.
+        record_action("purge_confirmed", actor=User.objects.get(username=username), details={"manifest_hash": "0f" * 32})
+    return AuditEntry.objects.latest("pk")
+
+
+def test_a_hash_in_an_entry_of_the_admin_s_audit_log_is_whole_on_a_phone(site: Site) -> None:
+    account = create_account("ada")
+    entry = in_thread(record_confirmed, account[0])
+    with browse_as(account, site) as page:
+        page.set_viewport_size({"width": 360, "height": 800})
+        page.goto(f"{site.url}/admin/moderation/auditentry/{entry.pk}/change/")
+        expect(page.locator(".readonly").filter(has_text="0f" * 32)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
 
 
 def test_the_days_of_a_result_and_keys_pressed_together_are_not_broken_on_a_narrow_phone(site: Site) -> None:
