@@ -49,6 +49,7 @@ MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
 
 
+_NONE = "–"
 _LINK = '<a href="{}" class="text-primary-600">{}</a>'
 
 _SHOWN_ABOVE = {"author": "chat_user_id", "user": "chat_user_id", "channel": "channel_id", "guild": "guild_id"}
@@ -81,7 +82,7 @@ class StaffAdmin(UserAdmin):
             .annotate(current_roles=ArraySubquery(roles), invited_until=Subquery(unused.values("expires_at")))
         )
 
-    @admin.display(description=gettext_lazy("Roles"), empty_value="–")
+    @admin.display(description=gettext_lazy("Roles"), empty_value=_NONE)
     def role_names(self, account: User) -> str | None:
         """Return the roles, and in how many places the account has them. They have no effect on a superuser."""
         if account.is_superuser:
@@ -325,11 +326,11 @@ class AuditEntryAdmin(ReadOnly):
         """Return the label of the action."""
         return label_of(entry.action)
 
-    @admin.display(description=gettext_lazy("Purge"), ordering="purge", empty_value="–")
-    def purge_link(self, entry: AuditEntry) -> str | None:
+    @admin.display(description=gettext_lazy("Purge"), ordering="purge")
+    def purge_link(self, entry: AuditEntry) -> str:
         """Link to the page of the purge by what it selects; the rewrite of a bucket has none."""
         if entry.purge_id is None:
-            return None
+            return _NONE
         if getattr(entry, "is_of_rewrite", False):
             return _("Rewrite of a bucket")
         summary = getattr(entry, "purge_summary", None) or _("purge %(id)s") % {"id": entry.purge_id}
@@ -338,8 +339,8 @@ class AuditEntryAdmin(ReadOnly):
         link = '<a href="{}" class="text-primary-600" title="{}">{}</a>'
         return format_html(link, reverse("purge", args=[entry.purge_id]), label, label)
 
-    @admin.display(description=gettext_lazy("Channel or server"), empty_value="–")
-    def place(self, entry: AuditEntry) -> str | None:
+    @admin.display(description=gettext_lazy("Channel or server"))
+    def place(self, entry: AuditEntry) -> str:
         """Link to the channel, or else that of the purge, by its name and its guild's, or to the guild's entries.
 
         By ID if it is gone.
@@ -355,29 +356,29 @@ class AuditEntryAdmin(ReadOnly):
         if of_purge is not None:
             return format_html(_LINK, reverse("timeline", args=[of_purge.pk]), show_hidden(of_purge.full_name))
         if server is None:
-            return None
+            return _NONE
         return format_html(_LINK, f"{reverse('audit')}?server={entry.guild_id}", server)
 
-    @admin.display(description=gettext_lazy("User"), empty_value="–")
-    def chat_user(self, entry: AuditEntry) -> str | None:
+    @admin.display(description=gettext_lazy("User"))
+    def chat_user(self, entry: AuditEntry) -> str:
         """Link to the page of the chat user concerned, by name, or by ID if there is none."""
         if entry.chat_user_id is None:
-            return None
+            return _NONE
         known: dict[str, Any] | None = getattr(entry, "known_chat_user", None)
         name = _distinct_name(entry.chat_user_id, **known) if known else name_unknown(entry.chat_user_id)
         return format_html(_LINK, reverse("user", args=[entry.chat_user_id]), show_hidden(name))
 
-    @admin.display(description=gettext_lazy("Details"), empty_value="–")
-    def facts(self, entry: AuditEntry) -> str | None:
+    @admin.display(description=gettext_lazy("Details"))
+    def facts(self, entry: AuditEntry) -> str:
         """Return what was recorded, in the words of the page of the audit log."""
         details = {key: value for key, value in entry.details.items() if not _is_shown_above(entry, key, value)}
         lines = ((label, show_hidden(value)) for label, value in all_facts(details))
-        return format_html_join(mark_safe("<br>"), "{}: {}", lines) or None
+        return format_html_join(mark_safe("<br>"), "{}: {}", lines) or _NONE
 
-    @admin.display(description=gettext_lazy("Messages"), empty_value="–")
+    @admin.display(description=gettext_lazy("Message IDs"))
     def messages(self, entry: AuditEntry) -> str:
         """Return the IDs of all messages concerned, if they are stored beside the details."""
-        return ", ".join(map(str, unpack_ids(entry.ids)))
+        return ", ".join(map(str, unpack_ids(entry.ids))) or _NONE
 
 
 def _distinct_name(pk: int, *, name: str, display_name: str, has_namesake: bool, has_twin: bool) -> str:

@@ -274,9 +274,9 @@ LINES = """one => {
 
 
 def record_confirmed(username: str) -> AuditEntry:
+    actor = User.objects.get(username=username)
     with transaction.atomic():
-        # As long as a hash of a manifest is.
-        record_action("purge_confirmed", actor=User.objects.get(username=username), details={"manifest_hash": "0f" * 32})
+        record_action("purge_confirmed", actor=actor, details={"manifest_hash": "0f" * 32})
     return AuditEntry.objects.latest("pk")
 
 
