@@ -72,6 +72,16 @@ def test_nodes_repair_clocks_and_the_read_path_are_shown_with_their_age(otto: Us
     assert "Unavailable." not in html
 
 
+def test_a_repair_clock_says_why_it_counts_from_before_the_repair() -> None:
+    began = postgres_now() - dt.timedelta(days=1)
+    for seconds, is_explained in ((-10, True), (10, False)):
+        clock = RepairClock(
+            "messages", postgres_now(), began, {}, began + dt.timedelta(seconds=seconds), 172_800, 172_800
+        )
+        shown = render_to_string("moderation/health/_messages_clock.html", {"clock": clock})
+        assert ("just before the repair: clocks may differ" in shown) == is_explained
+
+
 def test_the_date_of_a_repair_clock_is_shown_once() -> None:
     now = postgres_now()
     for days, times in ((40, 1), (20, 2)):
