@@ -42,7 +42,7 @@ register_jobs(
         "probe",
         probe_run,
         _("Probe"),
-        _("Measure what it costs to read the newest pages"),
+        _("Measure the cost of reading messages"),
         # Before the repair: afterwards the deletes that it covers are no longer logged.
         Schedule("30 0 * * *", "UTC"),
         max_attempts=2,

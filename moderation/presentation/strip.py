@@ -340,9 +340,12 @@ def _title_of(entry: StripBucket, first: dt.date, last: dt.date) -> str:
 
 
 def _label(bars: Sequence[Bar], *, pitch: float) -> tuple[Label, ...]:
-    """Label months in a short strip, quarters in a longer one, years in a long one, without overlaps."""
+    """Label months in a short strip, quarters in a longer one, years in a long one, without overlaps.
+
+    A label is at the bar that has the first day of its period.
+    """
     months = 1 if len(bars) <= 40 else 3 if len(bars) <= 130 else 12
-    periods = groupby(bars, key=lambda bar: (bar.first_day.year, (bar.first_day.month - 1) // months))
+    periods = groupby(bars, key=lambda bar: (bar.last_day.year, (bar.last_day.month - 1) // months))
     firsts = [next(group) for _, group in periods]
     format_period = _YEAR if months == 12 else _MONTH
     last_x = len(bars) * pitch - _LABEL_DISTANCE
@@ -364,5 +367,5 @@ def _place_labels(firsts: Iterable[Bar], format_period: DateFormat) -> list[Labe
     labels: list[Label] = []
     for bar in firsts:
         if not labels or bar.x - labels[-1].x >= _LABEL_DISTANCE:
-            labels.append(Label(bar.x, format_period(bar.first_day)))
+            labels.append(Label(bar.x, format_period(bar.last_day)))
     return labels

@@ -41,7 +41,7 @@ def test_a_row_that_was_never_changed_has_a_history_in_own_words(
         (f"chatstore/channel/{make_channel().pk}", "/audit/"),
     ):
         html = read(client, f"/admin/{path}/history/")
-        assert "No changes were made on these pages." in html
+        assert "No changes were made in the admin." in html
         assert f'href="{link}"' in html
         assert "change history" not in html
 

@@ -43,14 +43,15 @@ async function followRemovals() {
   const now = rangeOf();
   // If more rows were loaded meanwhile, the next poll tries again.
   if (Object.keys(range).some((key) => range[key] !== now[key])) return;
-  merge(found);
-  shownRemovals = removals;
+  // A row whose undo is offered stays for now, beside the line of its purge.
+  if (!merge(found)) shownRemovals = removals;
 }
 
 function countGaps() {
   return [...list.querySelectorAll(".gap[data-total]")].reduce((sum, line) => sum + Number(line.dataset.total), 0);
 }
 
+// Returns whether rows stay that were not found.
 function merge(found) {
   const ids = new Set(found.map((node) => node.id));
   const rows = [...list.querySelectorAll(".msg")];
@@ -89,6 +90,7 @@ function merge(found) {
   lastTop = window.scrollY;
   markBucketsInView();
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");
+  return rows.some((row) => !ids.has(row.id) && stays(row));
 }
 
 // The row stays, unless it was restored.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatstore.domain.buckets import bucket_window
-from moderation.presentation.strip import BESIDE_CHANNELS, HEIGHT, NARROW, StripBucket, draw_strip
+from moderation.presentation.strip import BESIDE_CHANNELS, HEIGHT, NARROW, Label, StripBucket, draw_strip
 
 numbers = st.integers(0, 2_000_000)
 entries = st.dictionaries(
@@ -145,16 +145,23 @@ def test_it_tells_what_is_still_to_be_deleted_from_what_was(
 
 
 def test_the_last_date_ends_with_the_strip() -> None:
-    # Its last bars are of October.
+    # Its last bars end in October.
     strip = draw_strip([StripBucket(bucket, 1) for bucket in range(375, 433)])
     last = strip.labels[-1]
     assert last.text == "Oct 2026"
     assert strip.width - last.x == pytest.approx(62)
 
 
+def test_a_month_is_at_the_bar_of_its_first_day() -> None:
+    strip = draw_strip([StripBucket(bucket, 1) for bucket in range(400, 436)])
+    october = next(bar for bar in strip.bars if bar.first_day <= dt.date(2026, 10, 1) <= bar.last_day)
+    assert october.first_day.month == 9
+    assert Label(october.x, "Oct 2026") in strip.labels
+
+
 def test_a_short_beginning_takes_no_room_from_the_date_of_the_first_whole_quarter() -> None:
-    # Its first six bars are of November and December.
-    buckets = [StripBucket(bucket, 1) for bucket in range(361, 434)]
+    # Its first five bars end in November and December.
+    buckets = [StripBucket(bucket, 1) for bucket in range(360, 433)]
     assert [label.text for label in draw_strip(buckets).labels[:3]] == ["Jan 2025", "Apr 2025", "Jul 2025"]
     # With more room, both have a date.
     wide = draw_strip(buckets, width=BESIDE_CHANNELS).labels[:3]

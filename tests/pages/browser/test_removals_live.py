@@ -17,6 +17,9 @@ pytestmark = pytest.mark.slow
 
 RAIDER = 77
 
+UNDO_MS = 10_500
+"""Longer than an undo is offered."""
+
 LOADED = "() => [...document.querySelectorAll('.msg')].map((row) => row.id.slice(1))"
 FIRST_THAT_STAYS = """() => {
   const top = Math.max(document.querySelector(".channel-top").getBoundingClientRect().bottom, 0);
@@ -163,3 +166,18 @@ def test_the_first_row_in_view_keeps_its_text_in_place_while_it_has_the_heading_
         expect(start).to_have_count(1)
         expect(first.locator(".avatar")).to_be_hidden()
         assert abs(watching.evaluate(TOP, f"m{ids[2]}") - top) <= 1
+
+
+def test_a_deleted_row_gives_way_to_the_line_of_its_purge_once_no_undo_is_offered(site: Site) -> None:
+    channel, ids = in_thread(make_run)
+    with browse_as(create_account("mona"), site) as page:
+        page.clock.install()
+        page.goto(f"{site.url}/channels/{channel.pk}/#end")
+        row, line = page.locator(f"#m{ids[1]}"), page.locator(".gap[data-total]")
+        row.hover()
+        row.get_by_role("button", name="Delete this message").click()
+        expect(line).to_have_count(1)
+        page.clock.run_for(UNDO_MS)
+        expect(page.locator("#toast")).to_be_hidden()
+        expect(row).to_have_count(0)
+        expect(line).to_have_count(1)
