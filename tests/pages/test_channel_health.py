@@ -23,9 +23,10 @@ from chatstore.operations.findings.channels import HEAVY_BUCKET, MISSING_SURVIVO
 from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.delete_log import note_deletes
-from chatstore.store import figures, ledger
+from chatstore.store import ledger
 from moderation.domain.states import PurgeState
 from moderation.presentation.formats import format_days
+from tests.chatstore.figures import note
 from tests.findings import close_finding
 from tests.moderation.channels import by_victor, confirm, everything, make_channel, now_ms, old_ids, purge_now, write
 from tests.pages.conftest import PreviewedPurge
@@ -39,11 +40,6 @@ def read(client: Client, channel: Channel, bucket: int | None = None, *, status:
     response = client.get(path)
     assert response.status_code == status
     return response.content.decode()
-
-
-def note(channel: Channel, bucket: int, *, hours_ago: float = 0, source: str = "probe", **found: int) -> None:
-    measured_at = postgres_now() - dt.timedelta(hours=hours_ago)
-    figures.note_figures(channel.pk, bucket, found, source=source, measured_at=measured_at)
 
 
 def plain(html: str) -> str:
@@ -64,7 +60,7 @@ def test_the_strip_has_a_labelled_link_for_each_bucket(otto: User, sign_in: Sign
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
-    note(channel, bucket, tombstones=61_204, live_rows=3)
+    note(channel.pk, bucket, tombstones=61_204, live_rows=3)
     html = read(sign_in(otto), channel)
     days = format_days(*bucket_days(bucket))
     assert f'href="/channels/{channel.pk}/health/{bucket}/" class="is-tombstones"' in html
@@ -78,7 +74,7 @@ def test_the_legend_counts_the_bars_of_the_strip(otto: User, sign_in: SignIn) ->
     for bucket in (400, 401, 404):
         ledger.ensure_row(channel.pk, bucket)
         ledger.set_live(channel.pk, bucket, EMPTY, read_began_us=postgres_now_us())
-    note(channel, 401, tombstones=30)
+    note(channel.pk, 401, tombstones=30)
     html = read(sign_in(otto), channel)
     bars = Counter(re.findall(r'<a href="[^"]*" class="is-([a-z]+)', html.split("data-strip>")[1].split("</svg>")[0]))
     legend = html.split('<div class="strip-foot">')[1].split("<details")[0]
@@ -137,7 +133,7 @@ def test_the_count_of_uncounted_buckets_names_the_current_one(otto: User, sign_i
 def test_the_outline_of_the_page_s_bucket_covers_all_bars(otto: User, sign_in: SignIn) -> None:
     channel, client = make_channel(), sign_in(otto)
     for bucket in (400, 401, 402):
-        note(channel, bucket, live_rows=5)
+        note(channel.pk, bucket, live_rows=5)
     html = read(client, channel, 401)
     bars, above = html.split("data-strip>")[1].partition("</svg>")[0].rsplit("</a>", 1)
     (x,) = re.findall(r'<rect class="outline" x="([^"]+)"', above)
@@ -164,7 +160,7 @@ def test_an_empty_bucket_has_no_share_of_tombstones(mona: User, otto: User, sign
     write(channel, ids)
     purge_now(mona, everything(channel))
     bucket = bucket_of(ids[0])
-    note(channel, bucket, tombstones=0)
+    note(channel.pk, bucket, tombstones=0)
     rows = figure_rows(read(sign_in(otto), channel, bucket))
     assert rows["Share of tombstones"] == ["–", "no messages and no tombstones"]
 
@@ -173,9 +169,9 @@ def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, si
     channel, ids = make_channel(), old_ids(3)
     write(channel, ids)
     bucket = bucket_of(ids[0])
-    note(channel, bucket, tombstones=70, live_rows=3, hours_ago=30)
-    note(channel, bucket, page_us=2_410)
-    note(channel, bucket, bytes=1_234_567, source="top partitions")
+    note(channel.pk, bucket, tombstones=70, live_rows=3, hours_ago=30)
+    note(channel.pk, bucket, page_us=2_410)
+    note(channel.pk, bucket, bytes=1_234_567, source="top partitions")
     rows = figure_rows(read(sign_in(otto), channel, bucket))
     assert rows["Messages"] == ["3", "probe, 30 hours ago : outdated"]
     assert rows["Tombstones, by a full read"] == ["70", "probe, 30 hours ago : outdated"]
@@ -191,13 +187,13 @@ def test_each_figure_shows_source_and_age_and_old_ones_are_marked(otto: User, si
 def test_the_page_begins_with_the_state_of_the_channel(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     assert "Unknown. The newest page was never measured." in read(sign_in(otto), channel)
-    note(channel, 300, newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=0)
+    note(channel.pk, 300, newest_page_us=2_410, newest_page_rows=51, newest_page_tombstones=0)
     page = "The newest page reads 51\u00a0rows and 0\u00a0tombstones in 2.4\u00a0ms."
     sentence = f"Healthy so far. {page} Tombstones of its buckets were never counted."
     assert sentence in read(sign_in(otto), channel)
-    note(channel, 300, tombstones=7)
+    note(channel.pk, 300, tombstones=7)
     assert f"Healthy. {page}" in read(sign_in(otto), channel)
-    note(channel, 300, newest_page_us=2_410, newest_page_tombstones=0)
+    note(channel.pk, 300, newest_page_us=2_410, newest_page_tombstones=0)
     assert "Healthy. The newest page reads 0\u00a0tombstones in 2.4\u00a0ms." in read(sign_in(otto), channel)
 
 
@@ -256,7 +252,7 @@ def test_the_worst_buckets_come_first(otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     for bucket, dead in ((300, 150), (301, 80_000), (302, 1_500), (303, 5)):
         ledger.ensure_row(channel.pk, bucket)
-        note(channel, bucket, tombstones=dead)
+        note(channel.pk, bucket, tombstones=dead)
     html = read(sign_in(otto), channel)
     worst = html[html.index('aria-labelledby="worst"') :]
     worst = worst[: worst.index("</section>")]
@@ -379,7 +375,7 @@ def test_the_recommended_action_comes_first_and_is_the_only_primary_one(
     assert names[0] == "Check for live rows (recommended)"
     assert primary == names[:1]
 
-    note(channel, bucket, tombstones=61_204, live_rows=3)
+    note(channel.pk, bucket, tombstones=61_204, live_rows=3)
     note_deletes(channel.pk, bucket, 1)
     now = postgres_now()
     # Deleted so many days ago, repaired so many days ago.
@@ -393,7 +389,7 @@ def test_the_recommended_action_comes_first_and_is_the_only_primary_one(
         names, primary = read_actions()
         assert primary == names[:1] == [f"{expected} (recommended)"]
 
-    note(channel, bucket, tombstones=3, live_rows=3)
+    note(channel.pk, bucket, tombstones=3, live_rows=3)
     assert read_actions()[1] == []
 
 
@@ -472,7 +468,7 @@ def test_operators_see_the_link_and_moderators_do_not(mona: User, otto: User, si
 def test_the_admin_page_of_a_channel_shows_health_only_to_operators(mona: User, otto: User, sign_in: SignIn) -> None:
     channel = make_channel()
     ledger.ensure_row(channel.pk, 300)
-    note(channel, 300, tombstones=4_321)
+    note(channel.pk, 300, tombstones=4_321)
     refresh_summaries([channel.pk])
     page, listed = f"/admin/chatstore/channel/{channel.pk}/change/", f"/admin/chatstore/channel/?q={channel.pk}"
     operator, moderator = sign_in(otto), sign_in(mona)
@@ -510,7 +506,7 @@ def test_a_hostile_channel_breaks_none_of_these_pages(otto: User, mona: User, si
     write(channel, ids, content=HOSTILE)
     purge_now(mona, by_victor(channel))
     bucket = bucket_of(ids[0])
-    note(channel, bucket, tombstones=9, page_us=4)
+    note(channel.pk, bucket, tombstones=9, page_us=4)
     JobRun.objects.create(
         job="probe", subject=f"{channel.pk}:{bucket}", due_at=postgres_now(), state=RunState.FAILED, error=HOSTILE
     )
@@ -532,7 +528,7 @@ def test_the_page_of_200_buckets_is_fast(otto: User, sign_in: SignIn) -> None:
     newest = bucket_at(now_ms())
     for bucket in range(newest - 200, newest):
         ledger.ensure_row(channel.pk, bucket)
-        note(channel, bucket, tombstones=bucket % 7, live_rows=100, page_us=2_000, bytes=10_000)
+        note(channel.pk, bucket, tombstones=bucket % 7, live_rows=100, page_us=2_000, bytes=10_000)
     client = sign_in(otto)
     html = read(client, channel)
     assert html.count('class="is-') >= 200

@@ -17,7 +17,8 @@ from chatstore.operations.health.channel_health import SEEN_BY_REPAIR
 from chatstore.operations.health.probes import probe_channel
 from chatstore.operations.health.summaries import refresh_summaries
 from chatstore.operations.ledger.summaries import count_uncovered
-from chatstore.store import figures, ledger, top_partitions
+from chatstore.store import ledger, top_partitions
+from tests.chatstore.figures import note
 from tests.moderation.channels import WILMA, by_victor, now_ms, purge_now, recent_ids, write
 
 BUCKETS = 74
@@ -51,10 +52,12 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
         if bucket % 11 not in (3, 4) and bucket != newest - 30:
             _fill(channel.pk, bucket, newest)
     unhealthy = UnhealthyChannel(channel, dead=newest - 9, purged=newest - 2, unknown=newest - 30)
-    _note(channel.pk, unhealthy.dead, tombstones=DEAD, live_rows=12, page_us=148_000, page_tombstones=61_192, hours=3)
-    _note(channel.pk, unhealthy.dead, hours=4, source=top_partitions.SOURCE, **{SEEN_BY_REPAIR: DEAD})
-    _note(channel.pk, newest - 20, bytes=72_400_000, source=top_partitions.SOURCE, hours=5)
-    _note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours=40)
+    note(
+        channel.pk, unhealthy.dead, tombstones=DEAD, live_rows=12, page_us=148_000, page_tombstones=61_192, hours_ago=3
+    )
+    note(channel.pk, unhealthy.dead, hours_ago=4, source=top_partitions.SOURCE, **{SEEN_BY_REPAIR: DEAD})
+    note(channel.pk, newest - 20, bytes=72_400_000, source=top_partitions.SOURCE, hours_ago=5)
+    note(channel.pk, newest - 31, tombstones=1_840, live_rows=20_311, hours_ago=40)
     ledger.ensure_row(channel.pk, unhealthy.unknown)
     # A probe reads them, as does the page of the channel.
     write(channel, recent_ids(120), author=WILMA)
@@ -66,7 +69,7 @@ def make_unhealthy_channel(mona: User, otto: User, *, beside: Sequence[int]) -> 
     _add_runs(f"{channel.pk}:{unhealthy.dead}", otto)
     probe_channel(channel.pk, now=postgres_now())
     for channel_id, tombstones in zip(beside, WORST, strict=False):
-        _note(channel_id, newest - 5, tombstones=tombstones, hours=7)
+        note(channel_id, newest - 5, tombstones=tombstones, hours_ago=7)
     _measure_all({channel.pk, *beside})
     return unhealthy
 
@@ -80,13 +83,8 @@ def _fill(channel_id: int, bucket: int, newest: int) -> None:
     live = EMPTY if bucket % 13 == 0 else Live(begin + 50, end - 50, 8 if bucket % 17 == 0 else count)
     # With a timestamp before any read, so that later writes win.
     ledger.set_live(channel_id, bucket, live, read_began_us=postgres_now_us())
-    _note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours=6, source="own read")
-    _note(channel_id, bucket, bytes=(live.count or 0) * 310, hours=5, source=top_partitions.SOURCE)
-
-
-def _note(channel_id: int, bucket: int, *, hours: float, source: str = "probe", **found: int) -> None:
-    measured_at = postgres_now() - dt.timedelta(hours=hours)
-    figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
+    note(channel_id, bucket, live_rows=live.count or 0, tombstones=bucket % 5, hours_ago=6, source="own read")
+    note(channel_id, bucket, bytes=(live.count or 0) * 310, hours_ago=5, source=top_partitions.SOURCE)
 
 
 def _measure_all(channel_ids: set[int]) -> None:

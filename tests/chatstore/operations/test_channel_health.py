@@ -21,8 +21,9 @@ from chatstore.operations.findings.records import Problem, open_finding
 from chatstore.operations.health.channel_health import ChannelHealth, read_channel_health
 from chatstore.operations.ledger.refresh import refresh_bucket
 from chatstore.operations.repair_status.repair_clock import MESSAGES, read_clock
-from chatstore.store import figures, ledger
+from chatstore.store import ledger
 from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.figures import note
 from tests.chatstore.recorded_statements import record_statements
 from tests.findings import close_finding
 
@@ -36,11 +37,6 @@ def channel_of_now() -> int:
 
 def read(channel_id: int) -> ChannelHealth:
     return read_channel_health(None, channel_id)
-
-
-def note(channel_id: int, bucket: int, *, source: str = "probe", hours_ago: float = 0, **found: int) -> None:
-    measured_at = postgres_now() - dt.timedelta(hours=hours_ago)
-    figures.note_figures(channel_id, bucket, found, source=source, measured_at=measured_at)
 
 
 def test_a_channel_that_was_never_measured_is_unknown() -> None:

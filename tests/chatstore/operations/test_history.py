@@ -18,14 +18,10 @@ from chatstore.operations.health.history import (
 )
 from chatstore.store import figures
 from tests.chatstore.channels import fresh_id
+from tests.chatstore.figures import note
 
 TODAY = dt.date(1999, 6, 30)
 """Days that no other test uses."""
-
-
-def note(channel_id: int, bucket: int, *, hours_ago: float, **found: int) -> None:
-    measured_at = postgres_now() - dt.timedelta(hours=hours_ago)
-    figures.note_figures(channel_id, bucket, found, source="probe", measured_at=measured_at)
 
 
 def test_a_day_has_the_maximum_over_all_buckets_once_one_of_them_was_measured() -> None:

@@ -25,8 +25,9 @@ from chatstore.operations.health.summaries import known_of, refresh_states, refr
 from chatstore.operations.ledger import summaries
 from chatstore.operations.ledger.delete_log import note_deletes
 from chatstore.operations.ledger.summaries import count_uncovered, mark_due, note_purge
-from chatstore.store import figures, ledger
+from chatstore.store import ledger
 from tests.chatstore.channels import fresh_id, now_ms, spread_ids, write_messages
+from tests.chatstore.figures import note
 
 BUCKET = 300
 
@@ -38,10 +39,6 @@ def channel() -> Channel:
 
 def row_of(channel: Channel) -> ChannelSummary:
     return ChannelSummary.objects.get(channel=channel)
-
-
-def note(channel: Channel, bucket: int, **found: int) -> None:
-    figures.note_figures(channel.pk, bucket, found, source="probe", measured_at=postgres_now())
 
 
 def test_every_new_channel_has_a_row_that_is_due() -> None:
@@ -57,8 +54,8 @@ def test_a_row_has_the_figures_of_the_health_page(channel: Channel) -> None:
     for bucket in range(BUCKET, BUCKET + 4):
         ledger.ensure_row(channel.pk, bucket)
     ledger.set_live(channel.pk, BUCKET, EMPTY, read_began_us=postgres_now_us())
-    note(channel, BUCKET + 1, tombstones=7, bytes=60_000_000)
-    note(channel, BUCKET + 2, tombstones=1_500, newest_page_us=2_410, newest_page_tombstones=3, newest_page_rows=51)
+    note(channel.pk, BUCKET + 1, tombstones=7, bytes=60_000_000)
+    note(channel.pk, BUCKET + 2, tombstones=1_500, newest_page_us=2_410, newest_page_tombstones=3, newest_page_rows=51)
     refresh_summaries([channel.pk])
     row, health = row_of(channel), read_channel_health(None, channel.pk)
     assert known_of(row) == health.known
@@ -86,7 +83,7 @@ def test_a_probe_marks_the_row_and_counts_the_rows_of_the_page(channel: Channel)
 
 
 def test_a_change_of_the_limits_changes_the_stored_states(channel: Channel) -> None:
-    note(channel, BUCKET, tombstones=500, newest_page_us=2_410)
+    note(channel.pk, BUCKET, tombstones=500, newest_page_us=2_410)
     refresh_summaries([channel.pk])
     assert row_of(channel).state == ChannelState.HEALTHY
     with override_settings(HEALTH_WARN_TOMBSTONES=500):
@@ -97,7 +94,7 @@ def test_a_change_of_the_limits_changes_the_stored_states(channel: Channel) -> N
 
 
 def test_an_open_finding_makes_the_stored_state_as_bad_until_it_is_closed(channel: Channel, ada: User) -> None:
-    note(channel, BUCKET, newest_page_us=2_410)
+    note(channel.pk, BUCKET, newest_page_us=2_410)
     refresh_summaries([channel.pk])
     subject = f"{channel.pk}:{BUCKET}"
     heavy = Problem(Severity.WARNING, "2 GB in one partition.", {"bytes": 2_000_000_000})
@@ -120,7 +117,7 @@ def test_an_open_finding_makes_the_stored_state_as_bad_until_it_is_closed(channe
 
 
 def test_figures_that_are_worse_than_a_finding_stay_the_reason(channel: Channel) -> None:
-    note(channel, BUCKET, tombstones=1_500, newest_page_us=2_410)
+    note(channel.pk, BUCKET, tombstones=1_500, newest_page_us=2_410)
     refresh_summaries([channel.pk])
     subject = f"{channel.pk}:{BUCKET}"
     open_finding(HEAVY_BUCKET, subject, Problem(Severity.WARNING, "61 MB in one partition.", {"bytes": 61_000_000}))
@@ -129,7 +126,7 @@ def test_figures_that_are_worse_than_a_finding_stay_the_reason(channel: Channel)
 
 
 def test_states_are_right_again_after_findings_were_changed_by_hand(channel: Channel) -> None:
-    note(channel, BUCKET, newest_page_us=2_410)
+    note(channel.pk, BUCKET, newest_page_us=2_410)
     refresh_summaries([channel.pk])
     subject = f"{channel.pk}:{BUCKET}:1.0"
     finding = open_finding(MISSING_SURVIVORS, subject, Problem(Severity.CRITICAL, "A message is missing."))

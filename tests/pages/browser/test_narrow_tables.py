@@ -18,13 +18,14 @@ from chatstore.models import Channel, ChannelSummary, ChatUser
 from chatstore.models.users import User
 from chatstore.operations.coordination.clock import postgres_now
 from chatstore.operations.health.summaries import refresh_summaries
-from chatstore.store import figures, ledger
+from chatstore.store import ledger
 from moderation.domain.filters import Author
 from moderation.domain.selection import Selection
 from moderation.models import AuditEntry, Purge
 from moderation.operations.access.audit import record_action
 from moderation.operations.undo.requests import UndoPart, request_undo
 from tests.chatstore.channels import fresh_id, now_ms
+from tests.chatstore.figures import note
 from tests.moderation.channels import VICTOR, confirm, make_channel, old_ids, preview, run_to_end, write
 from tests.pages.serving import Site, browse_as, create_account, in_thread
 
@@ -59,11 +60,17 @@ def draft_over_two_channels(username: str) -> Purge:
     return preview(User.objects.get(username=username), where)
 
 
+def width_beyond(page: Page, element: str = "document.documentElement") -> int:
+    """Return by how many pixels the content of an element is wider than it."""
+    beyond: int = page.evaluate(f"(one => one.scrollWidth - one.clientWidth)({element})")
+    return beyond
+
+
 def expect_fits(page: Page, *parts: Locator) -> None:
     """Expect each part within the window, and nothing that makes the page or a table scroll sideways."""
     width = page.evaluate("innerWidth")
     for wide in ("document.documentElement", "document.querySelector('.has-cards')"):
-        assert page.evaluate(f"{wide}.scrollWidth - {wide}.clientWidth") == 0, (width, wide)
+        assert width_beyond(page, wide) == 0, (width, wide)
     for part in parts:
         expect(part).to_be_visible()
         box = part.bounding_box()
@@ -286,7 +293,7 @@ def test_a_hash_in_an_entry_of_the_admin_s_audit_log_is_whole_on_a_phone(site: S
         page.set_viewport_size({"width": 360, "height": 800})
         page.goto(f"{site.url}/admin/moderation/auditentry/{entry.pk}/change/")
         expect(page.locator(".readonly").filter(has_text="0f" * 32)).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        assert width_beyond(page) == 0
 
 
 def test_the_days_of_a_result_and_keys_pressed_together_are_not_broken_on_a_narrow_phone(site: Site) -> None:
@@ -310,7 +317,7 @@ def test_the_days_of_a_result_and_keys_pressed_together_are_not_broken_on_a_narr
         # Words beside the keys wrap.
         widths = page.locator("#keys dt").evaluate_all("parts => parts.map(part => part.offsetWidth)")
         assert max(widths) < 140, widths
-        assert page.evaluate("(keys => keys.scrollWidth - keys.clientWidth)(document.querySelector('#keys'))") == 0
+        assert width_beyond(page, "document.querySelector('#keys')") == 0
 
 
 def write_as(name: str) -> Channel:
@@ -322,7 +329,7 @@ def write_as(name: str) -> Channel:
 
 def note_tombstones(channel: Channel, bucket: int, tombstones: int) -> None:
     ledger.ensure_row(channel.pk, bucket)
-    figures.note_figures(channel.pk, bucket, {"tombstones": tombstones}, source="measure", measured_at=postgres_now())
+    note(channel.pk, bucket, source="measure", tombstones=tombstones)
     refresh_summaries([channel.pk])
 
 
@@ -338,6 +345,6 @@ def test_the_longest_days_of_a_partition_have_room_beside_a_large_figure(site: S
             page.goto(f"{site.url}/health/")
             line = page.locator(".purge-line").filter(has=page.get_by_role("link", name=re.compile(channel.name))).first
             expect(line.locator(".num")).to_have_text("1,245,678")
-            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+            assert width_beyond(page) == 0
     finally:
         in_thread(note_tombstones, channel, longest, 0)
