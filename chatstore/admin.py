@@ -21,7 +21,7 @@ from django_celery_beat import models as beat
 
 from chatstore import admin_accounts  # noqa: F401  Django imports only `admin`.
 from chatstore.admin_guilds import GuildForm
-from chatstore.admin_lists import KeysetAdmin, search_names
+from chatstore.admin_lists import NO_VALUE, KeysetAdmin, search_names
 from chatstore.admin_log import RecordedAdmin
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
@@ -43,7 +43,7 @@ for _schedule in (
 ):
     admin.site.unregister(_schedule)
 
-admin.site.empty_value_display = "–"
+admin.site.empty_value_display = NO_VALUE
 
 _CHANNEL_STATES: dict[ChannelState, Promise] = {
     ChannelState.MISSING_MESSAGES: pgettext_lazy("state of a channel", "messages missing"),
@@ -167,7 +167,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the last duration and its day."""
         page_us = channel.summary.page_us
         if page_us is None:
-            return "–"
+            return NO_VALUE
         milliseconds = page_us / 1000
         digits = 0 if milliseconds >= 99.95 else 1
         # Django's own formatting truncates.
@@ -179,7 +179,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the number of empty buckets, and of all that were ever written."""
         summary = channel.summary
         if summary.buckets is None or summary.empty_buckets is None:
-            return "–"
+            return NO_VALUE
         return _("%(empty)s of %(count)s") % {
             "empty": number_format(summary.empty_buckets, force_grouping=True),
             "count": number_format(summary.buckets, force_grouping=True),
@@ -190,7 +190,7 @@ class ChannelAdmin(NeverDeleted):
         """Return the number of deletes that no repair covers."""
         deletes = channel.summary.uncovered_deletes
         if deletes is None:
-            return "–"
+            return NO_VALUE
         text = ngettext("%(count)s delete", "%(count)s deletes", deletes)
         return text % {"count": number_format(deletes, force_grouping=True)}
 
@@ -222,7 +222,7 @@ def _name(name: str) -> str | None:
 def _with_day(figure: str | None, measured_at: dt.datetime | None) -> str:
     """Return a figure and the day on which it was measured: "1,204 on 3 Mar", or "–"."""
     if figure is None or measured_at is None:
-        return "–"
+        return NO_VALUE
     day = date_format(measured_at, pgettext("date format", "j M"))
     return _("%(count)s on %(day)s") % {"count": figure, "day": day}
 

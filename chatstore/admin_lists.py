@@ -21,6 +21,9 @@ from chatstore.models.names import NamedQuerySet, find_by_name
 from chatstore.models.users import User
 from chatstore.operations.rights import scope_for
 
+NO_VALUE = "–"
+"""What is shown for nothing, also where Unfold would show a hyphen: as the value of a method on the page of a row."""
+
 BEFORE = "before"
 """Query parameter: the last ID of the page before, exclusive."""
 

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from chatstore.admin_accounts import UserAdmin
-from chatstore.admin_lists import KeysetAdmin, search_columns
+from chatstore.admin_lists import NO_VALUE, KeysetAdmin, search_columns
 from chatstore.admin_log import RecordedAdmin, register_recorder
 from chatstore.domain.controls import show_hidden
 from chatstore.domain.errors import BadInput
@@ -49,7 +49,6 @@ MAX_ACCOUNTS = 10
 """Maximum number of accounts whose user name contains what is searched for."""
 
 
-_NONE = "–"
 _LINK = '<a href="{}" class="text-primary-600">{}</a>'
 
 _SHOWN_ABOVE = {"author": "chat_user_id", "user": "chat_user_id", "channel": "channel_id", "guild": "guild_id"}
@@ -82,7 +81,7 @@ class StaffAdmin(UserAdmin):
             .annotate(current_roles=ArraySubquery(roles), invited_until=Subquery(unused.values("expires_at")))
         )
 
-    @admin.display(description=gettext_lazy("Roles"), empty_value=_NONE)
+    @admin.display(description=gettext_lazy("Roles"))
     def role_names(self, account: User) -> str | None:
         """Return the roles, and in how many places the account has them. They have no effect on a superuser."""
         if account.is_superuser:
@@ -330,7 +329,7 @@ class AuditEntryAdmin(ReadOnly):
     def purge_link(self, entry: AuditEntry) -> str:
         """Link to the page of the purge by what it selects; the rewrite of a bucket has none."""
         if entry.purge_id is None:
-            return _NONE
+            return NO_VALUE
         if getattr(entry, "is_of_rewrite", False):
             return _("Rewrite of a bucket")
         summary = getattr(entry, "purge_summary", None) or _("purge %(id)s") % {"id": entry.purge_id}
@@ -356,14 +355,14 @@ class AuditEntryAdmin(ReadOnly):
         if of_purge is not None:
             return format_html(_LINK, reverse("timeline", args=[of_purge.pk]), show_hidden(of_purge.full_name))
         if server is None:
-            return _NONE
+            return NO_VALUE
         return format_html(_LINK, f"{reverse('audit')}?server={entry.guild_id}", server)
 
     @admin.display(description=gettext_lazy("User"))
     def chat_user(self, entry: AuditEntry) -> str:
         """Link to the page of the chat user concerned, by name, or by ID if there is none."""
         if entry.chat_user_id is None:
-            return _NONE
+            return NO_VALUE
         known: dict[str, Any] | None = getattr(entry, "known_chat_user", None)
         name = _distinct_name(entry.chat_user_id, **known) if known else name_unknown(entry.chat_user_id)
         return format_html(_LINK, reverse("user", args=[entry.chat_user_id]), show_hidden(name))
@@ -373,12 +372,12 @@ class AuditEntryAdmin(ReadOnly):
         """Return what was recorded, in the words of the page of the audit log."""
         details = {key: value for key, value in entry.details.items() if not _is_shown_above(entry, key, value)}
         lines = ((label, show_hidden(value)) for label, value in all_facts(details))
-        return format_html_join(mark_safe("<br>"), "{}: {}", lines) or _NONE
+        return format_html_join(mark_safe("<br>"), "{}: {}", lines) or NO_VALUE
 
     @admin.display(description=gettext_lazy("Message IDs"))
     def messages(self, entry: AuditEntry) -> str:
         """Return the IDs of all messages concerned, if they are stored beside the details."""
-        return ", ".join(map(str, unpack_ids(entry.ids))) or _NONE
+        return ", ".join(map(str, unpack_ids(entry.ids))) or NO_VALUE
 
 
 def _distinct_name(pk: int, *, name: str, display_name: str, has_namesake: bool, has_twin: bool) -> str:

@@ -116,15 +116,15 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
     repairs = finding_repairs(findings) if may_act else {}
     allowed = maintainable_buckets(user, idle) if may_act else set()
     acted_on = [bucket if bucket in allowed else None for bucket in buckets]
-    heavy = [
-        bucket if finding.kind == HEAVY_BUCKET else None for finding, bucket in zip(findings, acted_on, strict=True)
-    ]
-    actions = _actions_on(findings, acted_on, {bucket for bucket in heavy if bucket is not None})
+    heavy = {
+        bucket
+        for finding, bucket in zip(findings, acted_on, strict=True)
+        if bucket is not None and finding.kind == HEAVY_BUCKET
+    }
+    actions = _actions_on(findings, acted_on, heavy)
     offered = [job if action is None else action.job for job, action in zip(jobs, actions, strict=True)]
     # Which action resolves a heavy bucket is unknown during an outage.
-    outage = (
-        describe_cassandra_outage() if may_act and (any(offered) or any(bucket is not None for bucket in heavy)) else ""
-    )
+    outage = describe_cassandra_outage() if may_act and (any(offered) or heavy) else ""
     needing = {job.name for job in list_jobs() if job.needs_cassandra} if outage else set()
     return [
         FindingLine(
@@ -136,11 +136,11 @@ def describe_findings(user: Actor, findings: Sequence[Finding], *, here: str = "
             action=action,
             run=runs.get(job if bucket is None else format_bucket(*bucket)),
             advice=_advice_on(finding),
-            outage=outage if name in needing or in_heavy is not None else "",
+            outage=outage if name in needing or (finding.kind == HEAVY_BUCKET and bucket in heavy) else "",
             repair_state=repairs.get(finding.pk, ""),
         )
-        for finding, found, job, bucket, action, name, in_heavy in zip(
-            findings, links, jobs, buckets, actions, offered, heavy, strict=True
+        for finding, found, job, bucket, action, name in zip(
+            findings, links, jobs, buckets, actions, offered, strict=True
         )
     ]
 

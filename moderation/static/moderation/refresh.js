@@ -51,7 +51,7 @@ function countGaps() {
   return [...list.querySelectorAll(".gap[data-total]")].reduce((sum, line) => sum + Number(line.dataset.total), 0);
 }
 
-// Returns whether rows stay that were not found.
+// Returns whether rows stay, because of their undo, that were not found.
 function merge(found) {
   const ids = new Set(found.map((node) => node.id));
   const rows = [...list.querySelectorAll(".msg")];
@@ -90,7 +90,7 @@ function merge(found) {
   lastTop = window.scrollY;
   markBucketsInView();
   if (document.documentElement.scrollHeight <= window.innerHeight) requestMore("older");
-  return rows.some((row) => !ids.has(row.id) && stays(row));
+  return rows.some((row) => !ids.has(row.id) && isOffered(row));
 }
 
 // The row stays, unless it was restored.
